@@ -1,0 +1,3 @@
+//! The program's door.
+
+fn main() {}
