@@ -55,11 +55,7 @@ pub fn anchors(diff: &Diff<'_>) -> Vec<Anchor> {
     for (file_index, file) in diff.files.iter().enumerate() {
         for (hunk_index, hunk) in file.hunks.iter().enumerate() {
             for block in blocks(hunk) {
-                let place = Place {
-                    file: file_index,
-                    hunk: hunk_index,
-                    line: block.first,
-                };
+                let place = Place { file: file_index, hunk: hunk_index, line: block.first };
                 anchors.push(block.anchor(file, place, &mut seen));
             }
         }
@@ -85,20 +81,10 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    fn anchor(
-        &self,
-        file: &FileDiff<'_>,
-        place: Place,
-        seen: &mut HashMap<[u8; 32], u32>,
-    ) -> Anchor {
+    fn anchor(&self, file: &FileDiff<'_>, place: Place, seen: &mut HashMap<[u8; 32], u32>) -> Anchor {
         let content = self.hash(&file.new_path);
         let ordinal = seen.entry(content.clone().finalize().into()).or_default();
-        let id = |content: Sha256| {
-            format!(
-                "chg:{}",
-                short_hex(content.chain_update(ordinal.to_le_bytes()))
-            )
-        };
+        let id = |content: Sha256| format!("chg:{}", short_hex(content.chain_update(ordinal.to_le_bytes())));
         let previous = (file.status == FileStatus::Renamed).then(|| id(self.hash(&file.old_path)));
         let anchor = Anchor {
             change_anchor: id(content),
@@ -147,10 +133,7 @@ impl Block<'_> {
 fn without_blank_ends<'b, 'a>(lines: &'b [&'a [u8]]) -> &'b [&'a [u8]] {
     let is_text = |line: &&[u8]| !line.trim_ascii().is_empty();
     let first = lines.iter().position(is_text).unwrap_or(lines.len());
-    let last = lines
-        .iter()
-        .rposition(is_text)
-        .map_or(first, |last| last + 1);
+    let last = lines.iter().rposition(is_text).map_or(first, |last| last + 1);
     &lines[first..last]
 }
 
@@ -163,21 +146,11 @@ fn blocks<'a>(hunk: &Hunk<'a>) -> Vec<Block<'a>> {
             open = false;
         } else {
             if !open {
-                blocks.push(Block {
-                    first: at,
-                    old,
-                    new,
-                    removed: Vec::new(),
-                    added: Vec::new(),
-                });
+                blocks.push(Block { first: at, old, new, removed: Vec::new(), added: Vec::new() });
                 open = true;
             }
             if let Some(block) = blocks.last_mut() {
-                let side = if kind == LineKind::Added {
-                    &mut block.added
-                } else {
-                    &mut block.removed
-                };
+                let side = if kind == LineKind::Added { &mut block.added } else { &mut block.removed };
                 side.push(content);
             }
         }
@@ -192,10 +165,7 @@ fn count(lines: &[&[u8]]) -> u32 {
 }
 
 fn short_hex(hash: Sha256) -> String {
-    hash.finalize()[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -210,10 +180,7 @@ mod tests {
     }
 
     fn ids(text: &str) -> Vec<String> {
-        of(text)
-            .into_iter()
-            .map(|anchor| anchor.change_anchor)
-            .collect()
+        of(text).into_iter().map(|anchor| anchor.change_anchor).collect()
     }
 
     /// A diff of one hunk for file `x`.
@@ -228,16 +195,7 @@ mod tests {
         let text = text.replace("+10,5", "+10,6");
         let seen: Vec<_> = of(&text)
             .into_iter()
-            .map(|a| {
-                (
-                    a.kind,
-                    a.start_line,
-                    a.line_count,
-                    a.old_start_line,
-                    a.old_line_count,
-                    a.place.line,
-                )
-            })
+            .map(|a| (a.kind, a.start_line, a.line_count, a.old_start_line, a.old_line_count, a.place.line))
             .collect();
         assert_eq!(
             seen,
@@ -257,10 +215,7 @@ mod tests {
         assert_eq!(base, ids(&hunk("@@ -3,0 +4,3 @@", "+\n+let x = 1;\n+  \n")));
         assert_ne!(base, ids(&hunk("@@ -3,0 +4 @@", "+let x = 2;\n")));
         assert_ne!(base, ids(&hunk("@@ -4 +3,0 @@", "-let x = 1;\n")));
-        assert_ne!(
-            base,
-            ids(&hunk("@@ -3,0 +4 @@", "+let x = 1;\n").replace("/x\n", "/y\n"))
-        );
+        assert_ne!(base, ids(&hunk("@@ -3,0 +4 @@", "+let x = 1;\n").replace("/x\n", "/y\n")));
     }
 
     #[test]
@@ -281,10 +236,7 @@ mod tests {
         let after = of(&renamed);
         assert_eq!(after[0].previous_change_anchor, Some(before[0].clone()));
         assert_ne!(after[0].change_anchor, before[0]);
-        assert_eq!(
-            of(&format!("--- a/x\n+++ b/x\n{body}"))[0].previous_change_anchor,
-            None
-        );
+        assert_eq!(of(&format!("--- a/x\n+++ b/x\n{body}"))[0].previous_change_anchor, None);
     }
 
     #[test]
@@ -314,15 +266,7 @@ mod tests {
     fn shape(text: &str) -> Vec<(String, u32, u32, u32, u32)> {
         of(text)
             .into_iter()
-            .map(|a| {
-                (
-                    a.change_anchor,
-                    a.start_line,
-                    a.line_count,
-                    a.old_start_line,
-                    a.old_line_count,
-                )
-            })
+            .map(|a| (a.change_anchor, a.start_line, a.line_count, a.old_start_line, a.old_line_count))
             .collect()
     }
 

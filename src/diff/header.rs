@@ -6,10 +6,8 @@ use super::{FileStatus, Hunk};
 const SUBMODULE: u32 = 0o160_000;
 
 /// The empty blob, in SHA-1 and SHA-256 repositories.
-const EMPTY_BLOBS: [&[u8]; 2] = [
-    b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-];
+const EMPTY_BLOBS: [&[u8]; 2] =
+    [b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"];
 
 /// The extended header lines of one `diff --git` section.
 #[derive(Default)]
@@ -51,10 +49,7 @@ impl Header {
         } else if let Some(name) = value(b"copy to ") {
             self.copied.1 = Some(path::bare(name));
         } else if let Some(percent) = value(b"similarity index ") {
-            self.similarity = percent
-                .strip_suffix(b"%")
-                .and_then(number)
-                .and_then(|n| n.try_into().ok());
+            self.similarity = percent.strip_suffix(b"%").and_then(number).and_then(|n| n.try_into().ok());
         } else if let Some(ids) = value(b"index ") {
             self.index(ids);
         } else if line.starts_with(b"Binary files ") && line.ends_with(b" differ") {
@@ -112,10 +107,7 @@ impl Header {
             self.old_mode = self.old_mode.or(Some(mode));
             self.new_mode = self.new_mode.or(Some(mode));
         }
-        let new = range
-            .rsplit(|byte| *byte == b'.')
-            .next()
-            .unwrap_or_default();
+        let new = range.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
         let empty = EMPTY_BLOBS.iter().any(|blob| blob.starts_with(new));
         self.has_content = !(self.added && empty);
     }
@@ -133,38 +125,22 @@ pub(super) fn hunk_header(line: &[u8]) -> Option<Hunk<'_>> {
     }
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest);
     let section = rest.strip_prefix(b" ").unwrap_or(rest);
-    Some(Hunk {
-        old_start,
-        old_lines,
-        new_start,
-        new_lines,
-        additions: 0,
-        deletions: 0,
-        section,
-        bytes: line,
-    })
+    Some(Hunk { old_start, old_lines, new_start, new_lines, additions: 0, deletions: 0, section, bytes: line })
 }
 
 /// The name in `Binary files x and y differ`.
 pub(super) fn binary_names(line: &[u8]) -> Option<String> {
-    let names = line
-        .strip_prefix(b"Binary files ")?
-        .strip_suffix(b" differ")?;
-    memchr::memmem::find_iter(names, b" and ").find_map(|at| {
-        match path::unified(&names[..at], &names[at + 5..]) {
-            (Some(old), Some(new)) => (old == new).then_some(new),
-            (old, new) => new.or(old),
-        }
+    let names = line.strip_prefix(b"Binary files ")?.strip_suffix(b" differ")?;
+    memchr::memmem::find_iter(names, b" and ").find_map(|at| match path::unified(&names[..at], &names[at + 5..]) {
+        (Some(old), Some(new)) => (old == new).then_some(new),
+        (old, new) => new.or(old),
     })
 }
 
 /// The path and status in a line of `git diff --submodule=log`.
 pub(super) fn submodule_log(line: &[u8]) -> Option<(String, FileStatus)> {
     let rest = line.strip_prefix(b"Submodule ")?;
-    for dirt in [
-        &b" contains untracked content"[..],
-        b" contains modified content",
-    ] {
+    for dirt in [&b" contains untracked content"[..], b" contains modified content"] {
         if let Some(path) = rest.strip_suffix(dirt) {
             return Some((path::bare(path), FileStatus::Modified));
         }
@@ -182,22 +158,12 @@ pub(super) fn submodule_log(line: &[u8]) -> Option<(String, FileStatus)> {
 
 /// `<hex>..<hex>` or `<hex>...<hex>` up to a blank, a colon or the end.
 fn is_commit_range(text: &[u8]) -> bool {
-    let word = text
-        .split(|byte| matches!(byte, b' ' | b':'))
-        .next()
-        .unwrap_or_default();
+    let word = text.split(|byte| matches!(byte, b' ' | b':')).next().unwrap_or_default();
     let Some(dots) = memchr::memmem::find(word, b"..") else {
         return false;
     };
-    let (from, to) = (
-        &word[..dots],
-        word[dots + 2..]
-            .strip_prefix(b".")
-            .unwrap_or(&word[dots + 2..]),
-    );
-    [from, to]
-        .iter()
-        .all(|id| id.len() >= 4 && id.iter().all(u8::is_ascii_hexdigit))
+    let (from, to) = (&word[..dots], word[dots + 2..].strip_prefix(b".").unwrap_or(&word[dots + 2..]));
+    [from, to].iter().all(|id| id.len() >= 4 && id.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// `a,b` or `a`; the end of the range must fit 32 bits too.
@@ -217,11 +183,7 @@ fn leading_number(text: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 fn number(digits: &[u8]) -> Option<u32> {
-    std::str::from_utf8(digits)
-        .ok()
-        .filter(|text| !text.starts_with('+'))?
-        .parse()
-        .ok()
+    std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
 }
 
 fn octal(digits: &[u8]) -> Option<u32> {

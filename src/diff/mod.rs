@@ -102,24 +102,16 @@ impl<'a> Diff<'a> {
 
     /// The file whose new path, or failing that old path, is `path`.
     pub fn file(&self, path: &str) -> Option<&FileDiff<'a>> {
-        let named =
-            |is: fn(&FileDiff<'a>, &str) -> bool| self.files.iter().find(|file| is(file, path));
-        named(|file, path| file.new_path == path)
-            .or_else(|| named(|file, path| file.old_path == path))
+        let named = |is: fn(&FileDiff<'a>, &str) -> bool| self.files.iter().find(|file| is(file, path));
+        named(|file, path| file.new_path == path).or_else(|| named(|file, path| file.old_path == path))
     }
 
     pub fn additions(&self) -> u64 {
-        self.files
-            .iter()
-            .map(|file| u64::from(file.additions))
-            .sum()
+        self.files.iter().map(|file| u64::from(file.additions)).sum()
     }
 
     pub fn deletions(&self) -> u64 {
-        self.files
-            .iter()
-            .map(|file| u64::from(file.deletions))
-            .sum()
+        self.files.iter().map(|file| u64::from(file.deletions)).sum()
     }
 
     pub fn hunk_count(&self) -> usize {
@@ -149,11 +141,7 @@ impl<'a> FileDiff<'a> {
 
 impl<'a> Hunk<'a> {
     pub fn lines(&self) -> Lines<'a> {
-        Lines {
-            rest: split_line(self.bytes).1,
-            old: self.first_old(),
-            new: self.first_new(),
-        }
+        Lines { rest: split_line(self.bytes).1, old: self.first_old(), new: self.first_new() }
     }
 
     /// The number of the first old line this hunk covers. A side without lines names the line
@@ -195,22 +183,12 @@ impl<'a> Iterator for Lines<'a> {
         };
         let old = (kind != LineKind::Added).then(|| bump(&mut self.old));
         let new = (kind != LineKind::Removed).then(|| bump(&mut self.new));
-        Some(Line {
-            kind,
-            old,
-            new,
-            content,
-            no_newline,
-        })
+        Some(Line { kind, old, new, content, no_newline })
     }
 }
 
 fn first_line(start: u32, lines: u32) -> u32 {
-    if lines == 0 {
-        start.saturating_add(1)
-    } else {
-        start
-    }
+    if lines == 0 { start.saturating_add(1) } else { start }
 }
 
 fn bump(number: &mut u32) -> u32 {

@@ -46,23 +46,14 @@ pub enum ParseReason {
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Diff<'_>, ParseError> {
-    let mut parser = Parser {
-        cursor: Cursor::new(bytes),
-        files: Vec::new(),
-        prose: true,
-    };
+    let mut parser = Parser { cursor: Cursor::new(bytes), files: Vec::new(), prose: true };
     while let Some(line) = parser.cursor.line() {
         parser.top_level(line)?;
     }
     if parser.files.is_empty() && !bytes.trim_ascii().is_empty() {
-        return Err(ParseError {
-            line: 1,
-            reason: ParseReason::NoFiles,
-        });
+        return Err(ParseError { line: 1, reason: ParseReason::NoFiles });
     }
-    Ok(Diff {
-        files: parser.files,
-    })
+    Ok(Diff { files: parser.files })
 }
 
 struct Parser<'a> {
@@ -78,10 +69,7 @@ impl<'a> Parser<'a> {
         if let Some(names) = line.strip_prefix(b"diff --git ") {
             return self.git_file(without_cr(names));
         }
-        if [&b"diff --cc "[..], b"diff --combined ", b"@@@ "]
-            .iter()
-            .any(|start| line.starts_with(start))
-        {
+        if [&b"diff --cc "[..], b"diff --combined ", b"@@@ "].iter().any(|start| line.starts_with(start)) {
             return Err(self.error(ParseReason::Combined));
         }
         if line.starts_with(b"--- ") && self.cursor.second_line().starts_with(b"+++ ") {
@@ -132,15 +120,10 @@ impl<'a> Parser<'a> {
         } else if !header.is_binary && self.cursor.at(b"--- ") {
             (unified, hunks) = self.names_and_hunks()?;
         }
-        let header_end = hunks
-            .first()
-            .map_or(header_end, |hunk: &Hunk<'_>| self.offset(hunk.bytes));
+        let header_end = hunks.first().map_or(header_end, |hunk: &Hunk<'_>| self.offset(hunk.bytes));
         let named = path::git_line(names);
         let Some((old_path, new_path)) = header.paths(named, unified) else {
-            return Err(ParseError {
-                line: at,
-                reason: ParseReason::UnknownPath,
-            });
+            return Err(ParseError { line: at, reason: ParseReason::UnknownPath });
         };
         if hunks.is_empty() && header.promises_a_body() {
             return Err(self.error(ParseReason::MissingBody { path: new_path }));
@@ -174,10 +157,7 @@ impl<'a> Parser<'a> {
             (_, Some(path)) if added => (path.clone(), path),
             (Some(old), Some(new)) => (old, new),
             _ => {
-                return Err(ParseError {
-                    line: at,
-                    reason: ParseReason::UnknownPath,
-                });
+                return Err(ParseError { line: at, reason: ParseReason::UnknownPath });
             }
         };
         let status = match (added, deleted) {
@@ -188,10 +168,7 @@ impl<'a> Parser<'a> {
         };
         let header_end = hunks.first().map_or(start, |hunk| self.offset(hunk.bytes));
         let header = &self.cursor.text[start..header_end];
-        let mut file = FileDiff {
-            status,
-            ..empty_file(old_path, new_path, header)
-        };
+        let mut file = FileDiff { status, ..empty_file(old_path, new_path, header) };
         set_hunks(&mut file, hunks);
         self.push(file);
         Ok(())
@@ -204,11 +181,7 @@ impl<'a> Parser<'a> {
             self.cursor.advance();
         }
         let header = &self.cursor.text[start..self.cursor.start];
-        self.push(FileDiff {
-            status,
-            is_submodule: true,
-            ..empty_file(path.clone(), path, header)
-        });
+        self.push(FileDiff { status, is_submodule: true, ..empty_file(path.clone(), path, header) });
     }
 
     /// `Binary files x and y differ` without a header, as `diff -r` prints it.
@@ -216,25 +189,14 @@ impl<'a> Parser<'a> {
         let start = self.cursor.start;
         self.cursor.advance();
         let header = &self.cursor.text[start..self.cursor.start];
-        self.push(FileDiff {
-            is_binary: true,
-            ..empty_file(path.clone(), path, header)
-        });
+        self.push(FileDiff { is_binary: true, ..empty_file(path.clone(), path, header) });
     }
 
     /// From the `---` line to the end of the last hunk.
     fn names_and_hunks(&mut self) -> Result<(path::Pair, Vec<Hunk<'a>>), ParseError> {
-        let old = self
-            .cursor
-            .line()
-            .and_then(|line| line.strip_prefix(b"--- "))
-            .unwrap_or_default();
+        let old = self.cursor.line().and_then(|line| line.strip_prefix(b"--- ")).unwrap_or_default();
         self.cursor.advance();
-        let Some(new) = self
-            .cursor
-            .line()
-            .and_then(|line| line.strip_prefix(b"+++ "))
-        else {
+        let Some(new) = self.cursor.line().and_then(|line| line.strip_prefix(b"+++ ")) else {
             return Err(self.error(ParseReason::MissingNewName));
         };
         self.cursor.advance();
@@ -244,10 +206,7 @@ impl<'a> Parser<'a> {
             let line = self.cursor.line;
             let hunk = self.hunk()?;
             if hunks.last().is_some_and(|above| !follows(above, &hunk)) {
-                return Err(ParseError {
-                    line,
-                    reason: ParseReason::HunkOrder,
-                });
+                return Err(ParseError { line, reason: ParseReason::HunkOrder });
             }
             hunks.push(hunk);
         }
@@ -281,9 +240,7 @@ impl<'a> Parser<'a> {
                 }
                 _ => return Err(self.error(ParseReason::HunkShort { old, new })),
             };
-            let (Some(less_old), Some(less_new)) =
-                (old.checked_sub(take_old), new.checked_sub(take_new))
-            else {
+            let (Some(less_old), Some(less_new)) = (old.checked_sub(take_old), new.checked_sub(take_new)) else {
                 return Err(self.error(ParseReason::HunkCounts));
             };
             (old, new) = (less_old, less_new);
@@ -296,12 +253,7 @@ impl<'a> Parser<'a> {
             self.cursor.advance();
         }
         let bytes = &self.cursor.text[start..self.cursor.start];
-        Ok(Hunk {
-            additions,
-            deletions,
-            bytes,
-            ..header
-        })
+        Ok(Hunk { additions, deletions, bytes, ..header })
     }
 
     /// Skips the data of a `GIT binary patch`: one or two blocks, each closed by an empty line.
@@ -321,21 +273,12 @@ impl<'a> Parser<'a> {
             }
             self.cursor.advance();
         }
-        if blocks == 0 {
-            Err(self.error(ParseReason::BinaryPatch))
-        } else {
-            Ok(())
-        }
+        if blocks == 0 { Err(self.error(ParseReason::BinaryPatch)) } else { Ok(()) }
     }
 
     /// `-- ` and git's version end a mailed patch.
     fn at_signature(&self, line: &[u8]) -> bool {
-        without_cr(line) == b"-- "
-            && self
-                .cursor
-                .second_line()
-                .first()
-                .is_some_and(u8::is_ascii_digit)
+        without_cr(line) == b"-- " && self.cursor.second_line().first().is_some_and(u8::is_ascii_digit)
     }
 
     fn push(&mut self, file: FileDiff<'a>) {
@@ -349,10 +292,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, reason: ParseReason) -> ParseError {
-        ParseError {
-            line: self.cursor.line,
-            reason,
-        }
+        ParseError { line: self.cursor.line, reason }
     }
 }
 
@@ -374,12 +314,8 @@ fn empty_file(old_path: String, new_path: String, header: &[u8]) -> FileDiff<'_>
 }
 
 fn set_hunks<'a>(file: &mut FileDiff<'a>, hunks: Vec<Hunk<'a>>) {
-    file.additions = hunks
-        .iter()
-        .fold(0, |sum: u32, hunk| sum.saturating_add(hunk.additions));
-    file.deletions = hunks
-        .iter()
-        .fold(0, |sum: u32, hunk| sum.saturating_add(hunk.deletions));
+    file.additions = hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.additions));
+    file.deletions = hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.deletions));
     file.hunks = hunks;
 }
 
@@ -428,13 +364,7 @@ impl<'a> Cursor<'a> {
     fn new(text: &'a [u8]) -> Self {
         let mut newlines = memchr::memchr_iter(b'\n', text);
         let end = newlines.next().unwrap_or(text.len());
-        Self {
-            text,
-            newlines,
-            start: 0,
-            end,
-            line: 1,
-        }
+        Self { text, newlines, start: 0, end, line: 1 }
     }
 
     fn line(&self) -> Option<&'a [u8]> {
@@ -442,9 +372,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn second_line(&self) -> &'a [u8] {
-        self.text
-            .get(self.end + 1..)
-            .map_or(&[], |rest| split_line(rest).0)
+        self.text.get(self.end + 1..).map_or(&[], |rest| split_line(rest).0)
     }
 
     fn first_byte(&self) -> Option<u8> {

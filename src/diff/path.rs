@@ -6,14 +6,8 @@ use std::borrow::Cow;
 pub(super) type Pair = (Option<String>, Option<String>);
 
 /// Pairs of prefixes that git puts before names: its default and `diff.mnemonicPrefix`.
-const PREFIXES: [(&[u8], &[u8]); 6] = [
-    (b"a/", b"b/"),
-    (b"i/", b"w/"),
-    (b"c/", b"i/"),
-    (b"c/", b"w/"),
-    (b"o/", b"w/"),
-    (b"1/", b"2/"),
-];
+const PREFIXES: [(&[u8], &[u8]); 6] =
+    [(b"a/", b"b/"), (b"i/", b"w/"), (b"c/", b"i/"), (b"c/", b"w/"), (b"o/", b"w/"), (b"1/", b"2/")];
 
 /// What follows `rename from ` and the like: a path without a prefix, maybe quoted.
 pub(super) fn bare(text: &[u8]) -> String {
@@ -199,22 +193,13 @@ mod tests {
             ("/dev/null", "x", None, Some("x")),
             ("c/x", "w/x", Some("x"), Some("x")),
             ("src/x", "src/x", Some("src/x"), Some("src/x")),
-            (
-                "old/src/x\t2024-01-01 00:00:00",
-                "new/src/x\t2024-01-02",
-                Some("src/x"),
-                Some("src/x"),
-            ),
+            ("old/src/x\t2024-01-01 00:00:00", "new/src/x\t2024-01-02", Some("src/x"), Some("src/x")),
             ("x.orig\t2024", "x\t2024", Some("x.orig"), Some("x")),
             (r#""a/\t""#, r#""b/\t"	now"#, Some("\t"), Some("\t")),
         ];
         for (old, new, want_old, want_new) in cases {
             let (got_old, got_new) = unified(old.as_bytes(), new.as_bytes());
-            assert_eq!(
-                (got_old.as_deref(), got_new.as_deref()),
-                (*want_old, *want_new),
-                "{old} {new}"
-            );
+            assert_eq!((got_old.as_deref(), got_new.as_deref()), (*want_old, *want_new), "{old} {new}");
         }
     }
 }

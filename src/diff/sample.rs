@@ -31,20 +31,16 @@ pub(crate) fn edits() -> impl Strategy<Value = Vec<Edit>> {
         1 => tricky_line().prop_map(Edit::Add),
         1 => tricky_line().prop_map(Edit::Remove),
     ];
-    prop::collection::vec(edit, 1..60).prop_filter("something changed", |edits| {
-        edits.iter().any(|e| !matches!(e, Edit::Keep(_)))
-    })
+    prop::collection::vec(edit, 1..60)
+        .prop_filter("something changed", |edits| edits.iter().any(|e| !matches!(e, Edit::Keep(_))))
 }
 
 /// Renders the edits as git would, with `context` lines around each change.
 pub(crate) fn render(path: &str, edits: &[Edit], context: usize) -> String {
-    let mut text =
-        format!("diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n");
+    let mut text = format!("diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n");
     for (from, to) in spans(edits, context) {
-        let before =
-            |side: fn(&Edit) -> bool| edits[..from].iter().filter(|edit| side(edit)).count();
-        let within =
-            |side: fn(&Edit) -> bool| edits[from..to].iter().filter(|edit| side(edit)).count();
+        let before = |side: fn(&Edit) -> bool| edits[..from].iter().filter(|edit| side(edit)).count();
+        let within = |side: fn(&Edit) -> bool| edits[from..to].iter().filter(|edit| side(edit)).count();
         let range = |side| match within(side) {
             0 => format!("{},0", before(side)),
             lines => format!("{},{lines}", before(side) + 1),
@@ -77,10 +73,7 @@ fn spans(edits: &[Edit], context: usize) -> Vec<(usize, usize)> {
         if matches!(edit, Edit::Keep(_)) {
             continue;
         }
-        let (from, to) = (
-            at.saturating_sub(context),
-            (at + context + 1).min(edits.len()),
-        );
+        let (from, to) = (at.saturating_sub(context), (at + context + 1).min(edits.len()));
         match spans.last_mut() {
             Some(last) if last.1 >= from => last.1 = to,
             _ => spans.push((from, to)),

@@ -26,13 +26,7 @@ fn shown(hunk: &Hunk<'_>) -> Vec<String> {
     hunk.lines()
         .map(|line| {
             let end = if line.no_newline { "%" } else { "" };
-            format!(
-                "{:?} {} {} {}{end}",
-                line.kind,
-                number(line.old),
-                number(line.new),
-                line.text()
-            )
+            format!("{:?} {} {} {}{end}", line.kind, number(line.old), number(line.new), line.text())
         })
         .collect()
 }
@@ -46,29 +40,14 @@ fn every_line_has_its_number_on_each_side() {
     );
     assert_eq!(
         shown(&file.hunks[0]),
-        [
-            "Context 10 10 ctx",
-            "Removed 11 - removed",
-            "Added - 11 added1",
-            "Added - 12 added2",
-            "Context 12 13 ctx2"
-        ]
+        ["Context 10 10 ctx", "Removed 11 - removed", "Added - 11 added1", "Added - 12 added2", "Context 12 13 ctx2"]
     );
     assert_eq!(shown(&file.hunks[1]), ["Removed 40 - a%", "Added - 41 b%"]);
     assert_eq!(file.hunks[0].section, b"fn main() {");
     assert_eq!((file.additions, file.deletions), (3, 2));
-    assert_eq!(
-        (file.old_mode, file.new_mode),
-        (Some(0o100_644), Some(0o100_644))
-    );
-    assert_eq!(
-        file.line_new(13).map(|line| line.content),
-        Some(&b"ctx2"[..])
-    );
-    assert_eq!(
-        file.line_old(11).map(|line| line.kind),
-        Some(LineKind::Removed)
-    );
+    assert_eq!((file.old_mode, file.new_mode), (Some(0o100_644), Some(0o100_644)));
+    assert_eq!(file.line_new(13).map(|line| line.content), Some(&b"ctx2"[..]));
+    assert_eq!(file.line_old(11).map(|line| line.kind), Some(LineKind::Removed));
     assert_eq!(file.line_old(40).map(|line| line.content), Some(&b"a"[..]));
     for outside in [0, 9, 14, 40, 42, u32::MAX] {
         assert_eq!(file.line_new(outside), None, "{outside}");
@@ -143,24 +122,14 @@ fn the_status_and_both_paths_of_a_file_are_known() {
     ];
     for (text, status, old, new, binary, submodule) in &cases {
         let file = only(text);
-        assert_eq!(
-            (file.status, file.old_path.as_str(), file.new_path.as_str()),
-            (*status, *old, *new),
-            "{text}"
-        );
-        assert_eq!(
-            (file.is_binary, file.is_submodule),
-            (*binary, *submodule),
-            "{text}"
-        );
+        assert_eq!((file.status, file.old_path.as_str(), file.new_path.as_str()), (*status, *old, *new), "{text}");
+        assert_eq!((file.is_binary, file.is_submodule), (*binary, *submodule), "{text}");
     }
 }
 
 #[test]
 fn a_similarity_is_kept_and_an_impossible_one_is_not() {
-    let text = |percent: &str| {
-        format!("diff --git a/o b/n\nsimilarity index {percent}\nrename from o\nrename to n\n")
-    };
+    let text = |percent: &str| format!("diff --git a/o b/n\nsimilarity index {percent}\nrename from o\nrename to n\n");
     assert_eq!(only(&text("97%")).similarity, Some(97));
     assert_eq!(only(&text("999%")).similarity, None);
 }
@@ -168,24 +137,13 @@ fn a_similarity_is_kept_and_an_impossible_one_is_not() {
 #[test]
 fn a_carriage_return_belongs_to_the_content() {
     let file = only("--- x\n+++ x\n@@ -1,2 +1,2 @@\n-a\r\n+b\r\n \r\n");
-    assert_eq!(
-        shown(&file.hunks[0]),
-        ["Removed 1 - a\r", "Added - 1 b\r", "Context 2 2 \r"]
-    );
+    assert_eq!(shown(&file.hunks[0]), ["Removed 1 - a\r", "Added - 1 b\r", "Context 2 2 \r"]);
 }
 
 #[test]
 fn an_empty_context_line_without_its_blank_is_still_one() {
     let file = only("--- x\n+++ x\n@@ -1,3 +1,3 @@\n-a\n+b\n\n c\n");
-    assert_eq!(
-        shown(&file.hunks[0]),
-        [
-            "Removed 1 - a",
-            "Added - 1 b",
-            "Context 2 2 ",
-            "Context 3 3 c"
-        ]
-    );
+    assert_eq!(shown(&file.hunks[0]), ["Removed 1 - a", "Added - 1 b", "Context 2 2 ", "Context 3 3 c"]);
 }
 
 #[test]
@@ -197,11 +155,7 @@ fn a_mailed_patch_and_a_log_parse_with_their_prose() {
     let log = "commit 1234\nAuthor: a\n\n    message\n\ndiff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\n\
                commit 1235\nAuthor: a\n\n    message\n\ndiff --git a/y b/y\nindex 1..2 100644\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
     for text in [mail, log] {
-        let paths: Vec<_> = parsed(text)
-            .files
-            .into_iter()
-            .map(|file| file.new_path)
-            .collect();
+        let paths: Vec<_> = parsed(text).files.into_iter().map(|file| file.new_path).collect();
         assert_eq!(paths, ["x", "y"]);
     }
 }
@@ -218,51 +172,19 @@ fn what_is_not_a_reviewable_diff_is_refused_with_its_line() {
         ("diff --cc x\nindex 1,2..3\n".into(), (1, Combined)),
         ("diff --combined x\n".into(), (1, Combined)),
         ("@@@ -1,1 -1,1 +1,5 @@@\n".into(), (1, Combined)),
-        (
-            "* Unmerged path \"a\\tb\"\n".into(),
-            (
-                1,
-                Unmerged {
-                    path: "a\tb".into(),
-                },
-            ),
-        ),
+        ("* Unmerged path \"a\\tb\"\n".into(), (1, Unmerged { path: "a\tb".into() })),
         ("@@ -1 +1 @@\n-a\n+b\n".into(), (1, HunkWithoutFile)),
-        (
-            format!("{head}@@ -1,2 +1,2 @@\n-a\n+b\n"),
-            (8, HunkShort { old: 1, new: 1 }),
-        ),
-        (
-            format!("{head}@@ -1,2 +1,2 @@\n-a\n+b\ndiff --git a/y b/y\n"),
-            (8, HunkShort { old: 1, new: 1 }),
-        ),
-        (
-            format!("{head}@@ -1,2 +1,2 @@\n\\ No newline\n-a\n"),
-            (6, HunkShort { old: 2, new: 2 }),
-        ),
-        (
-            format!("{head}@@ -1,2 +1,2 @@\n-a\n\\ No newline\n\\ No newline\n"),
-            (8, HunkShort { old: 1, new: 2 }),
-        ),
-        (
-            format!("{head}@@ -1,1 +1,2 @@\n-a\n-b\n+c\n+d\n"),
-            (7, HunkCounts),
-        ),
-        (
-            format!("{head}@@ -1 +1,2 @@\n-a\n+b\n c\n"),
-            (8, HunkCounts),
-        ),
+        (format!("{head}@@ -1,2 +1,2 @@\n-a\n+b\n"), (8, HunkShort { old: 1, new: 1 })),
+        (format!("{head}@@ -1,2 +1,2 @@\n-a\n+b\ndiff --git a/y b/y\n"), (8, HunkShort { old: 1, new: 1 })),
+        (format!("{head}@@ -1,2 +1,2 @@\n\\ No newline\n-a\n"), (6, HunkShort { old: 2, new: 2 })),
+        (format!("{head}@@ -1,2 +1,2 @@\n-a\n\\ No newline\n\\ No newline\n"), (8, HunkShort { old: 1, new: 2 })),
+        (format!("{head}@@ -1,1 +1,2 @@\n-a\n-b\n+c\n+d\n"), (7, HunkCounts)),
+        (format!("{head}@@ -1 +1,2 @@\n-a\n+b\n c\n"), (8, HunkCounts)),
         (format!("{head}@@ -1 +1 @@\n-a\n+b\n+c\n"), (8, HunkLong)),
         (format!("{head}@@ -1 +1 @@\n-a\n+b\n\n c\n"), (9, HunkLong)),
         (format!("{head}@@ -1 +1 @@\n-a\n+b\n-- \n"), (8, HunkLong)),
-        (
-            format!("{head}@@ -5 +5 @@\n-a\n+b\n@@ -5 +6 @@\n-a\n+b\n"),
-            (8, HunkOrder),
-        ),
-        (
-            format!("{head}@@ -5 +5 @@\n-a\n+b\n@@ -6 +4 @@\n-a\n+b\n"),
-            (8, HunkOrder),
-        ),
+        (format!("{head}@@ -5 +5 @@\n-a\n+b\n@@ -5 +6 @@\n-a\n+b\n"), (8, HunkOrder)),
+        (format!("{head}@@ -5 +5 @@\n-a\n+b\n@@ -6 +4 @@\n-a\n+b\n"), (8, HunkOrder)),
         (format!("{head}@@ -1,99999999999 +1 @@\n"), unread(5)),
         (format!("{head}@@ -4294967295 +1 @@\n-a\n+b\n"), unread(5)),
         (format!("{head}@@ -0,0 +0,0 @@\n"), unread(5)),
@@ -271,34 +193,13 @@ fn what_is_not_a_reviewable_diff_is_refused_with_its_line() {
         (format!("{head}@@ -+1 +1 @@\n-a\n+b\n"), unread(5)),
         (head.into(), (5, MissingHunk)),
         (format!("{head}+a\n"), (5, MissingHunk)),
-        (
-            "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n".into(),
-            (4, MissingNewName),
-        ),
-        (
-            "diff --git a/x b/x\nindex 1..2 100644\n".into(),
-            (3, MissingBody { path: "x".into() }),
-        ),
-        (
-            "diff --git a/x b/x\nnew file mode 100644\nindex 0..2\n".into(),
-            (4, MissingBody { path: "x".into() }),
-        ),
-        (
-            "diff --git a/x b/y\nold mode 100644\nnew mode 100755\n".into(),
-            (1, UnknownPath),
-        ),
-        (
-            "--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n".into(),
-            (1, UnknownPath),
-        ),
-        (
-            "diff --git a/x b/x\nGIT binary patch\nliteral 1\nIcmZ\n\n".into(),
-            (4, BinaryPatch),
-        ),
-        (
-            "diff --git a/x b/x\nGIT binary patch\n".into(),
-            (3, BinaryPatch),
-        ),
+        ("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n".into(), (4, MissingNewName)),
+        ("diff --git a/x b/x\nindex 1..2 100644\n".into(), (3, MissingBody { path: "x".into() })),
+        ("diff --git a/x b/x\nnew file mode 100644\nindex 0..2\n".into(), (4, MissingBody { path: "x".into() })),
+        ("diff --git a/x b/y\nold mode 100644\nnew mode 100755\n".into(), (1, UnknownPath)),
+        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n".into(), (1, UnknownPath)),
+        ("diff --git a/x b/x\nGIT binary patch\nliteral 1\nIcmZ\n\n".into(), (4, BinaryPatch)),
+        ("diff --git a/x b/x\nGIT binary patch\n".into(), (3, BinaryPatch)),
     ];
     for (text, want) in cases {
         assert_eq!(reason(&text), want, "{text}");
@@ -317,10 +218,7 @@ fn a_line_of_a_million_characters_is_one_line() {
     let line = "x".repeat(1_000_000);
     let text = format!("--- x\n+++ x\n@@ -1 +1 @@\n-{line}\n+{line}y\n");
     let file = only(&text);
-    let lengths: Vec<_> = file.hunks[0]
-        .lines()
-        .map(|line| line.content.len())
-        .collect();
+    let lengths: Vec<_> = file.hunks[0].lines().map(|line| line.content.len()).collect();
     assert_eq!(lengths, [1_000_000, 1_000_001]);
 }
 
@@ -328,10 +226,7 @@ fn a_line_of_a_million_characters_is_one_line() {
 fn nul_bytes_and_broken_utf8_are_content() {
     let text = b"--- x\n+++ x\n@@ -1 +1 @@\n-\0\xff\n+\xfe\0\n";
     let diff = Diff::parse(text).unwrap();
-    let contents: Vec<_> = diff.files[0].hunks[0]
-        .lines()
-        .map(|line| line.content)
-        .collect();
+    let contents: Vec<_> = diff.files[0].hunks[0].lines().map(|line| line.content).collect();
     assert_eq!(contents, [&b"\0\xff"[..], b"\xfe\0"]);
 }
 
