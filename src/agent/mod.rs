@@ -1,1 +1,3 @@
-//! (empty)
+//! The programs that review.
+
+pub mod builtin;
