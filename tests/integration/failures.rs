@@ -51,7 +51,9 @@ fn a_bad_config_is_recorded_and_names_file_key_and_the_nearest_key() {
 
 #[test]
 fn each_kind_of_bad_config_exits_2_with_a_message_that_says_what_is_wrong() {
-    let table: &[(&str, &[(&str, &str)], &[&str], &str)] = &[
+    /// File, environment, arguments, and what the message must say.
+    type Row = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str], &'static str);
+    let table: &[Row] = &[
         ("[limits]\nmax_files = \"many\"\n", &[], &[], "limits.max_files"),
         ("[limits]\nmax_files = 0\n", &[], &[], "limits.max_files"),
         ("[limits\n", &[], &[], "is not valid TOML"),
