@@ -224,7 +224,9 @@ fn an_anchor_is_in_the_prompt_when_its_whole_block_is() {
 }
 
 /// Everything that identifies a line of a diff.
-fn known<'a>(diff: &Diff<'a>) -> HashSet<(String, LineKind, Option<u32>, Option<u32>, &'a [u8])> {
+type Known<'a> = HashSet<(String, LineKind, Option<u32>, Option<u32>, &'a [u8])>;
+
+fn known<'a>(diff: &Diff<'a>) -> Known<'a> {
     let lines = |file: &FileDiff<'a>| -> Vec<Line<'a>> { file.hunks.iter().flat_map(|hunk| hunk.lines()).collect() };
     diff.files
         .iter()
