@@ -1,6 +1,7 @@
 //! diffsan: safe AI code review for GitLab merge requests.
 
 pub mod agent;
+pub mod child;
 pub mod cli;
 pub mod config;
 pub mod contracts;
