@@ -3,7 +3,9 @@
 pub mod agent;
 pub mod child;
 pub mod cli;
+pub mod clock;
 pub mod config;
+pub mod console;
 pub mod contracts;
 pub mod diff;
 pub mod error;
