@@ -8,6 +8,7 @@
 //! leaves behind.
 
 pub mod agent;
+pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod config;
