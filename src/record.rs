@@ -121,6 +121,7 @@ impl Run {
     /// The stage that begins now.
     pub fn stage(&self, name: &'static str) {
         self.note(|progress| progress.stage = Some(name));
+        self.events.emit(Event::StageStarted { stage: name });
         crate::fault::point(name);
     }
 

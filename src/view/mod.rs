@@ -1,5 +1,8 @@
 //! What people look at: the terminal, failures explained, reports.
 
+pub mod explain;
+pub mod init;
+pub mod inspect;
 mod plain;
 
 pub use plain::{config, document, failure, schema};

@@ -130,7 +130,8 @@ fn kind(schema: &Value, definitions: &Definitions) -> String {
     match object.get("type") {
         Some(Value::String(name)) => simple(name, object, definitions),
         Some(Value::Array(names)) => {
-            let words: Vec<_> = names.iter().filter_map(Value::as_str).map(|name| simple(name, object, definitions)).collect();
+            let words: Vec<_> =
+                names.iter().filter_map(Value::as_str).map(|name| simple(name, object, definitions)).collect();
             words.join(" or ")
         }
         None if object.keys().all(|key| key == "description" || key == "default") => "anything".into(),
