@@ -4,3 +4,4 @@
 mod docs;
 mod failures;
 mod sandbox;
+mod tidy;
