@@ -1,1 +1,4 @@
-//! (empty)
+//! Removes secrets from everything that leaves the process.
+
+mod rule;
+mod rules;
