@@ -5,12 +5,34 @@
 
 mod ai;
 mod cloud;
+mod database;
 mod forge;
+mod hosting;
+mod infra;
+mod messaging;
+mod observability;
+mod payment;
+mod registry;
+mod saas;
+mod social;
 
 use super::rule::{Charset, Rule, Shape};
 
 /// The rules by group.
-pub(super) static RULES: &[&[Rule]] = &[forge::RULES, cloud::RULES, ai::RULES];
+pub(super) static RULES: &[&[Rule]] = &[
+    forge::RULES,
+    cloud::RULES,
+    ai::RULES,
+    payment::RULES,
+    messaging::RULES,
+    registry::RULES,
+    observability::RULES,
+    database::RULES,
+    hosting::RULES,
+    infra::RULES,
+    saas::RULES,
+    social::RULES,
+];
 
 type Samples = &'static [(&'static str, &'static str)];
 type Texts = &'static [&'static str];

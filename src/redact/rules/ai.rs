@@ -93,7 +93,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows api_org_eq1yj6 and asks for the rest"]),
     assigned("COHERE_API_KEY", &["cohere", "coapikey"], Alnum, (40, 40))
         .entropy(3.0)
-        .allow(&["^[0-9a-f]+$"])
+        .allow(&["^[0-9a-f]+$", "^[^0-9]+$"])
         .hits(&[
             (r#"cohere_api_key = "jhOfE7Z5ReEUPOh7Ek4E6rvrJ49ifQAFOSuBQrgt""#, "jhOfE7Z5ReEUPOh7Ek4E6rvrJ49ifQAFOSuBQrgt"),
             ("CO_API_KEY=FxSpJuarrQSXpyiuJ9Z88Z9unlMKTgfUKAmvW32x", "FxSpJuarrQSXpyiuJ9Z88Z9unlMKTgfUKAmvW32x"),
@@ -113,7 +113,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows gsk_1eI27y and asks for the rest"]),
     assigned("MISTRAL_API_KEY", &["mistral"], Alnum, (32, 32))
         .entropy(3.0)
-        .allow(&["^[a-z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("mistral_api_key: bE8NkX1D2QK2H3tQi9tV78SdByy5ejq5", "bE8NkX1D2QK2H3tQi9tV78SdByy5ejq5"),
             (r#"  "mistral_key": "sGo0AKbDD3Ymc6iplUvxlKCoaNjllP3O","#, "sGo0AKbDD3Ymc6iplUvxlKCoaNjllP3O"),
@@ -180,7 +180,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&[r#"class="pa-4 text-center""#]),
     assigned("AI21_API_KEY", &["ai21"], Alnum, (32, 32))
         .entropy(3.0)
-        .allow(&["^[a-z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("AI21_API_KEY=LDQ5Lw23wArM01jl9kQdMR8wd5gs9xv5", "LDQ5Lw23wArM01jl9kQdMR8wd5gs9xv5"),
             ("ai21_key: UUsOQkASJpVuR4JacqkwKzP3wAfNnSMb", "UUsOQkASJpVuR4JacqkwKzP3wAfNnSMb"),
@@ -363,6 +363,7 @@ pub(super) static RULES: &[Rule] = &[
         ])
         .misses(&["# the console shows jina_fgWeIz and asks for the rest"]),
     assigned("STABILITY_API_KEY", &["stabilityai"], Alnum, (48, 51))
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("STABILITYAI_KEY=kB0ZUNAcc1XcLHqiTWN9BbPUc39fmZ7oFZINRSr1QKX0YvXc", "kB0ZUNAcc1XcLHqiTWN9BbPUc39fmZ7oFZINRSr1QKX0YvXc"),
             ("stabilityai_api: GxOcZVDV9H5EDB3dSfl4G9WldHI4NnKzPxXOGJrNsVxu8rRT", "GxOcZVDV9H5EDB3dSfl4G9WldHI4NnKzPxXOGJrNsVxu8rRT"),
@@ -470,7 +471,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["https://kagi.com/search?q=x"]),
     assigned("ROBOFLOW_API_KEY", &["roboflow"], Alnum, (20, 20))
         .entropy(3.0)
-        .allow(&["^[a-z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("ROBOFLOW_API_KEY=ioIH0IJBcq8gKnztgK30", "ioIH0IJBcq8gKnztgK30"),
             ("roboflow_key: v6W7OOvDSgbITS1T37A8", "v6W7OOvDSgbITS1T37A8"),
@@ -478,7 +479,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&[r#"roboflow_region = "eu-central-1""#]),
     assigned("COMET_API_KEY", &["cometapikey", "cometml", "opikapikey"], Alnum, (25, 25))
         .entropy(3.0)
-        .allow(&["^[a-z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("comet_api_key: YzrabIOQsUtM5j3qpDqjlz7NA", "YzrabIOQsUtM5j3qpDqjlz7NA"),
             (r#"  "opik_api_key": "8Cs3kcFxVXyWxKDx1HGa2EOjc","#, "8Cs3kcFxVXyWxKDx1HGa2EOjc"),

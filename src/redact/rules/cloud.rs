@@ -302,6 +302,7 @@ pub(super) static RULES: &[Rule] = &[
         ])
         .misses(&["azdo pipelines run"]),
     assigned("AZURE_DEVOPS_LEGACY_PAT", &["azuredevops", "vststoken", "vstspat", "adopat", "azdopat", "azpat", "azptoken", "vscepat", "tfspat", "systemaccesstoken"], Lower, (52, 52))
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("const azureDevopsPat = '2qewooft5htijuxx2f7zemidn6hxqemabmer2msynjzhsfc2pft2';", "2qewooft5htijuxx2f7zemidn6hxqemabmer2msynjzhsfc2pft2"),
             (r#"vsts_token = "pr6aswqo6ra5nzk2enkbla25byegflhkcjk2zg2k3omg36w4rsqd""#, "pr6aswqo6ra5nzk2enkbla25byegflhkcjk2zg2k3omg36w4rsqd"),
@@ -349,7 +350,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["AWS.STS.AssumeRole", "STS.getSessionTokenRequest()"]),
     assigned("ALIBABA_SECRET_KEY", &["aliyun", "alibaba", "alicloud", "osssecret", "accesskeysecret", "ossaccesskeysecret"], Alnum, (30, 30))
         .entropy(3.0)
-        .allow(&["^[a-z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("ALIYUN_ACCESS_KEY_SECRET=ZIfyJD96MNL8StMc4PiL8Tn52gMZxL", "ZIfyJD96MNL8StMc4PiL8Tn52gMZxL"),
             ("alibaba_secret: j1a4akwfXL9doFGIU0WJjuMuJFQIKs", "j1a4akwfXL9doFGIU0WJjuMuJFQIKs"),
@@ -365,7 +366,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows AKIDusJIoA and asks for the rest"]),
     assigned("TENCENT_SECRET_KEY", &["tencent", "qcloud", "cossecret"], Alnum, (32, 32))
         .entropy(3.0)
-        .allow(&["^[a-z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             (r#"tencentcloud_secret_key = "kmwax1RPPLcTsgAhoeX4lS6uJqpn2fEV""#, "kmwax1RPPLcTsgAhoeX4lS6uJqpn2fEV"),
             ("QCLOUD_SECRET=hBLLvBPksn897onr0LZniCz5LpavUz35", "hBLLvBPksn897onr0LZniCz5LpavUz35"),
@@ -374,7 +375,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&[r#"tencentcloud_region = "eu-central-1""#]),
     assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hwaccess", "obssecret"], Alnum, (40, 40))
         .entropy(3.0)
-        .allow(&["^[0-9a-f]+$"])
+        .allow(&["^[0-9a-f]+$", "^[^0-9]+$"])
         .hits(&[
             ("huaweicloud_sk: ZP8iP415P5uRHIyAVPwx1H0RSegOGTowCsb0nFeq", "ZP8iP415P5uRHIyAVPwx1H0RSegOGTowCsb0nFeq"),
             (r#"  "hw_secret_key": "NyFqSQ2uUPYfLzomiUGqYuqECPPDsa1qYTJxtqZH","#, "NyFqSQ2uUPYfLzomiUGqYuqECPPDsa1qYTJxtqZH"),
@@ -437,6 +438,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["t1.micro instances"]),
     assigned("IBM_CLOUD_API_KEY", &["ibmcloud", "ibmapikey", "ibmkey", "bluemix", "iamapikey", "iaasclassic", "watson", "watsonx", "cloudant"], Token, (44, 44))
         .entropy(3.0)
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
             (r#"  "ibmcloud_api_key": "_sfF806KaWMcX3FyI8q9zT0YgsGFKkTeKpqrWMTSGhMo","#, "_sfF806KaWMcX3FyI8q9zT0YgsGFKkTeKpqrWMTSGhMo"),
             ("const watsonApikey = 'GIFGAEgr2N5WdCyspUbfA-sPa_QNIBitj5f0NHxpR__y';", "GIFGAEgr2N5WdCyspUbfA-sPa_QNIBitj5f0NHxpR__y"),

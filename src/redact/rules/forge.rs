@@ -209,7 +209,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows ATATT3NNbRCK and asks for the rest"]),
     assigned("ATLASSIAN_LEGACY_TOKEN", &["atlassian", "jiratoken", "jiraapitoken", "confluencetoken", "confluenceapitoken", "jirapat"], Alnum, (24, 24))
         .entropy(3.0)
-        .allow(&["^[a-z]+$", "^[A-Z]+$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("jira_token: zOIb6ncIim8oFsQ9RIpdMGsK", "zOIb6ncIim8oFsQ9RIpdMGsK"),
             (r#"  "atlassian_api": "38T0AGpxuFVnE7AK2G0lr47P","#, "38T0AGpxuFVnE7AK2G0lr47P"),
@@ -217,6 +217,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&[r#"jira_region = "eu-central-1""#]),
     assigned("ATLASSIAN_DATA_CENTER_PAT", &["jirapat", "confluencepat", "jiratoken", "confluencetoken", "jira", "confluence"], Base64, (44, 44))
         .entropy(3.5)
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             (r#"  "jira_pat": "Ogk2Khd6AtlFXtGeUPHn96eSQjqwTQKUaxZJNiNWjXQR","#, "Ogk2Khd6AtlFXtGeUPHn96eSQjqwTQKUaxZJNiNWjXQR"),
             ("const confluenceToken = 'OgY1Vd0MohUGoeV9Uhl4GH2H3zeck1e11S4tKhDDhCqy';", "OgY1Vd0MohUGoeV9Uhl4GH2H3zeck1e11S4tKhDDhCqy"),
@@ -224,7 +225,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&[r#"jira_region = "eu-central-1""#]),
     assigned("BITBUCKET_OAUTH_SECRET", &["bitbucket"], Token, (32, 64))
         .entropy(3.5)
-        .allow(&["^[a-z_-]+$"])
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
             ("const bitbucketClientSecret = '4EOx61EGlhBXnQ15P7N209bEHYKGnyr2';", "4EOx61EGlhBXnQ15P7N209bEHYKGnyr2"),
             (r#"bitbucket_oauth = "NklDlwSdX7YzNpw5JvxjTrQx04FhP9Vl""#, "NklDlwSdX7YzNpw5JvxjTrQx04FhP9Vl"),
