@@ -4,14 +4,20 @@
 //! are synthetic. Formats are those the providers publish.
 
 mod ai;
+mod ai_tools;
+mod azure;
 mod cloud;
+mod content;
+mod crypto;
 mod database;
 mod forge;
 mod hosting;
 mod infra;
+mod mail;
 mod messaging;
 mod observability;
 mod payment;
+mod quality;
 mod registry;
 mod saas;
 mod social;
@@ -22,15 +28,21 @@ use super::rule::{Charset, Rule, Shape};
 pub(super) static RULES: &[&[Rule]] = &[
     forge::RULES,
     cloud::RULES,
+    azure::RULES,
     ai::RULES,
+    ai_tools::RULES,
     payment::RULES,
+    crypto::RULES,
     messaging::RULES,
+    mail::RULES,
     registry::RULES,
     observability::RULES,
+    quality::RULES,
     database::RULES,
     hosting::RULES,
     infra::RULES,
     saas::RULES,
+    content::RULES,
     social::RULES,
 ];
 

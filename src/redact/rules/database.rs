@@ -118,12 +118,12 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows p.eyJ3paNWt and asks for the rest"]),
     pattern(
         "CONVEX_DEPLOY_KEY",
-        &["|eyj"],
-        r"\b(?:prod|dev|preview|project):[\w:-]{3,60}\|(eyJ[0-9A-Za-z_-]{20,400}={0,2})",
+        &["prod:", "dev:", "preview:", "project:"],
+        r"\b(?:prod|dev|preview|project):[a-z][\w:-]{2,60}\|[\w=+/-]{20,400}",
     )
         .hits(&[
-            ("CONVEX_DEPLOY_KEY=prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO", "eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO"),
-            (r#"key: "dev:calm-fox-9|eyJ2MicEuZksWzzUBVYu2jRV5e3ks7jI9Ey5Xl7Vkwv3WRfnP0DmlWKqcdP4BhiPwM""#, "eyJ2MicEuZksWzzUBVYu2jRV5e3ks7jI9Ey5Xl7Vkwv3WRfnP0DmlWKqcdP4BhiPwM"),
+            ("CONVEX_DEPLOY_KEY=prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO", "prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO"),
+            (r#"key: "dev:calm-fox-9|cEuZksWzzUBVYu2jRV5e3ks7jI9Ey5Xl7Vkwv3WRfnP0DmlWKqcdP4BhiPwM""#, "dev:calm-fox-9|cEuZksWzzUBVYu2jRV5e3ks7jI9Ey5Xl7Vkwv3WRfnP0DmlWKqcdP4BhiPwM"),
         ])
         .misses(&["dev:x|y"]),
     pattern(
@@ -309,4 +309,25 @@ pub(super) static RULES: &[Rule] = &[
             (r#"x_hasura_admin_secret = "cXVjuQtgQITiZOYgHmPl""#, "cXVjuQtgQITiZOYgHmPl"),
         ])
         .misses(&[r#"hasura_region = "eu-central-1""#]),
+    // More.
+    prefixed("TURSO_TOKEN", &["turso_"], Token, (24, 200))
+        .entropy(3.5)
+        .allow(&["^turso_[a-z_]+$"])
+        .hits(&[
+            ("export TURSO_TOKEN='turso_F3HIdoxNb5gcQSWdPVDrq-V0B1IHwZViB4EyaA_z'", "turso_F3HIdoxNb5gcQSWdPVDrq-V0B1IHwZViB4EyaA_z"),
+            ("args: ['--auth', 'turso_oci7T-DZOEpuXB58FR7MByedlxrIzSQX1V8g_6Cs']", "turso_oci7T-DZOEpuXB58FR7MByedlxrIzSQX1V8g_6Cs"),
+        ])
+        .misses(&["# the console shows turso_cUAsD5 and asks for the rest"]),
+    prefixed("ITERATIVE_TOKEN", &["isat_"], Token, (40, 80))
+        .hits(&[
+            ("- echo isat_UqSFNz458HU3flAt06On7feTjS1xEtukpHTxY4sjl4-GvLGDEw-Hbx | tool login", "isat_UqSFNz458HU3flAt06On7feTjS1xEtukpHTxY4sjl4-GvLGDEw-Hbx"),
+            (r#"<add key="iterative_token" value="isat_0BQFq8qGrZ9BeyBdYS20weiFB6eq-vQV7q33_fsWnhBD_JlDs_7EQo" />"#, "isat_0BQFq8qGrZ9BeyBdYS20weiFB6eq-vQV7q33_fsWnhBD_JlDs_7EQo"),
+        ])
+        .misses(&["# the console shows isat_7maKXS and asks for the rest"]),
+    prefixed("COVEO_KEY", &["xx"], Uuid, (36, 36))
+        .hits(&[
+            ("export COVEO_KEY='xx9b212fd7-8347-4ec7-891c-72d7509b6640'", "xx9b212fd7-8347-4ec7-891c-72d7509b6640"),
+            ("args: ['--auth', 'xx142bfdaf-5196-4613-9e5c-5534eaf99c65']", "xx142bfdaf-5196-4613-9e5c-5534eaf99c65"),
+        ])
+        .misses(&["# the console shows xxa6d8c4 and asks for the rest"]),
 ];

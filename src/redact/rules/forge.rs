@@ -261,4 +261,24 @@ pub(super) static RULES: &[Rule] = &[
             ("  phabricator_token: api-1kq7sofe7s976juw4t596vhpvrdr", "api-1kq7sofe7s976juw4t596vhpvrdr"),
         ])
         .misses(&["api-gatewayconfigurationservice", "cli-tools"]),
+    // Workspaces.
+    prefixed("GITPOD_TOKEN", &["gitpod_pat_"], Dotted, (30, 120))
+        .hits(&[
+            (r#"<add key="gitpod_token" value="gitpod_pat_6W3YjynbRV9XUPZ7JzerjNs_x_8obM2Z0vETruXfHA.IcbEbJj4FWVnOc023SqFh2fvZAmJV50QPnlrY188" />"#, "gitpod_pat_6W3YjynbRV9XUPZ7JzerjNs_x_8obM2Z0vETruXfHA.IcbEbJj4FWVnOc023SqFh2fvZAmJV50QPnlrY188"),
+            (r#"let client = Client::new("gitpod_pat_sdlrhyA4CvKCaVeCpi_E-1UUaSoO_z0hac8rJWiGsb.TgGdc_44dWP0dB5fQmFn-1WApUgUaQZ_LTN9oVVg");"#, "gitpod_pat_sdlrhyA4CvKCaVeCpi_E-1UUaSoO_z0hac8rJWiGsb.TgGdc_44dWP0dB5fQmFn-1WApUgUaQZ_LTN9oVVg"),
+        ])
+        .misses(&["# the console shows gitpod_pat_pkJagK and asks for the rest"]),
+    prefixed("VALTOWN_TOKEN", &["vtwn_"], Alnum, (24, 48))
+        .hits(&[
+            ("The value vtwn_xwdav2xRhLZ0cvpphHzdAyyR35dR was rotated last week.", "vtwn_xwdav2xRhLZ0cvpphHzdAyyR35dR"),
+            ("export VALTOWN_TOKEN='vtwn_hBezPpy7mjOkllIM6O9kMOrOmIyv'", "vtwn_hBezPpy7mjOkllIM6O9kMOrOmIyv"),
+        ])
+        .misses(&["# the console shows vtwn_QUU82w and asks for the rest"]),
+    prefixed("RAYCAST_TOKEN", &["rca_", "rcr_", "rcp_"], HexLower, (60, 66))
+        .hits(&[
+            ("The value rca_bd8ae01da08819993fa38639e4975bf42c6180adc0002545732e15cd66786121 was rotated last week.", "rca_bd8ae01da08819993fa38639e4975bf42c6180adc0002545732e15cd66786121"),
+            ("export RAYCAST_TOKEN='rcr_a0876aa92805591aebbdb24a95157accb6fe10e4d377144824fe5cd2306ad733'", "rcr_a0876aa92805591aebbdb24a95157accb6fe10e4d377144824fe5cd2306ad733"),
+            ("args: ['--auth', 'rcp_28d89fd16ab891e7fe39f90e344422fac5f14d23cf562bd6b1ec45870f592675']", "rcp_28d89fd16ab891e7fe39f90e344422fac5f14d23cf562bd6b1ec45870f592675"),
+        ])
+        .misses(&["# the console shows rca_ee8864 and asks for the rest"]),
 ];

@@ -261,7 +261,7 @@ pub(super) static RULES: &[Rule] = &[
             ("ovh_consumer_key: 0cMv8CvJ2TlB17RhM907rg97dyyouRZj", "0cMv8CvJ2TlB17RhM907rg97dyyouRZj"),
         ])
         .misses(&[r#"ovh_region = "eu-central-1""#]),
-    assigned("OVH_APPLICATION_KEY", &["ovhapplicationkey"], Alnum, (16, 16))
+    assigned("OVH_APPLICATION_KEY", &["applicationkey", "ovhappkey"], Alnum, (16, 16))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -292,16 +292,13 @@ pub(super) static RULES: &[Rule] = &[
             ("vastai_key: maLx8fNVnh5KwavcSR1QUr7l4EvwIhTC9wSi1hfkx68RvYRh1b", "maLx8fNVnh5KwavcSR1QUr7l4EvwIhTC9wSi1hfkx68RvYRh1b"),
         ])
         .misses(&[r#"civo_region = "eu-central-1""#]),
-    prefixed("BACKBLAZE_KEY", &["K001", "K002", "K003", "K004", "K005"], Base64, (27, 27))
+    prefixed("BACKBLAZE_KEY", &["K00"], Base64, (28, 28))
         .entropy(3.5)
         .hits(&[
-            ("export BACKBLAZE_KEY='K001Y869HwVcH43BVLhXsdGTjFFB3xl'", "K001Y869HwVcH43BVLhXsdGTjFFB3xl"),
-            ("args: ['--auth', 'K002Nejn0YxJxkD5+TlxCMdW8a7Dmnl']", "K002Nejn0YxJxkD5+TlxCMdW8a7Dmnl"),
-            ("- echo K003zs4MtR7hUCcrs8imMG+rbKpsFe1 | tool login", "K003zs4MtR7hUCcrs8imMG+rbKpsFe1"),
-            (r#"<add key="backblaze_key" value="K004FWIqKdr0ilZWlQRvF/zOGli9EEf" />"#, "K004FWIqKdr0ilZWlQRvF/zOGli9EEf"),
-            (r#"let client = Client::new("K0054EjYZAfNjqcDLxcp1UwQe/nGuGi");"#, "K0054EjYZAfNjqcDLxcp1UwQe/nGuGi"),
+            ("- echo K000869HwVcH43BVLhXsdGTjFFB3xhg | tool login", "K000869HwVcH43BVLhXsdGTjFFB3xhg"),
+            (r#"<add key="backblaze_key" value="K002jn0YxJxkD5+TlxCMdW8a7DmnhVu" />"#, "K002jn0YxJxkD5+TlxCMdW8a7DmnhVu"),
         ])
-        .misses(&["# the console shows K001Ilxghn and asks for the rest"]),
+        .misses(&["# the console shows K00EW3bHr and asks for the rest"]),
     assigned("BUNNY_KEY", &["bunnynet", "bunnycdn", "bunnyapikey", "bunnyaccesskey"], Token, (36, 72))
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -400,4 +397,49 @@ pub(super) static RULES: &[Rule] = &[
             (r#"duckdns_token = "8321ebff-23a0-4ee1-b025-6ccaba90bd5b""#, "8321ebff-23a0-4ee1-b025-6ccaba90bd5b"),
         ])
         .misses(&[r#"godaddy_region = "eu-central-1""#]),
+    // More.
+    prefixed("RAILWAY_PREFIXED_TOKEN", &["rw_"], Alnum, (30, 60))
+        .entropy(3.3)
+        .allow(&["^rw_[^0-9]+$"])
+        .hits(&[
+            ("export RAILWAY_PREFIXED_TOKEN='rw_4W7JcqMB0FPfLI5eNnpr0rhqVSTo9BvNyYiTFc9Bkcq'", "rw_4W7JcqMB0FPfLI5eNnpr0rhqVSTo9BvNyYiTFc9Bkcq"),
+            ("args: ['--auth', 'rw_T9McGqNRvdlWeIfUjrTs1z6Ky57tHW503kuBKokGjRm']", "rw_T9McGqNRvdlWeIfUjrTs1z6Ky57tHW503kuBKokGjRm"),
+        ])
+        .misses(&["# the console shows rw_KmTKVV and asks for the rest"]),
+    prefixed("UNKEY_KEY", &["unkey_"], Alnum, (18, 40))
+        .entropy(3.3)
+        .allow(&["^unkey_[^0-9]+$"])
+        .hits(&[
+            ("https://api.example.com/v1/items?auth=unkey_LBeILlcNbx4EdskU5ETf1l&page=2", "unkey_LBeILlcNbx4EdskU5ETf1l"),
+            ("- echo unkey_PKNcIaqaAS1OZqUZV6Wuq4 | tool login", "unkey_PKNcIaqaAS1OZqUZV6Wuq4"),
+        ])
+        .misses(&["# the console shows unkey_i6NJyX and asks for the rest"]),
+    prefixed("ZUPLO_KEY", &["zpka_"], Word, (30, 60))
+        .hits(&[
+            ("https://api.example.com/v1/items?auth=zpka_738abvo0hgfmb0x4zn1upolncccwprc7_d50bb426&page=2", "zpka_738abvo0hgfmb0x4zn1upolncccwprc7_d50bb426"),
+            ("- echo zpka_uimx51aj45d6nm5qxxxmbip1ubqovdys_194c95e1 | tool login", "zpka_uimx51aj45d6nm5qxxxmbip1ubqovdys_194c95e1"),
+        ])
+        .misses(&["# the console shows zpka_HPddZY and asks for the rest"]),
+    prefixed("TRIGGER_DEV_KEY", &["tr_prod_", "tr_dev_", "tr_stg_", "tr_pat_"], Alnum, (18, 48))
+        .entropy(3.0)
+        .hits(&[
+            ("The value tr_prod_tbWgiT5Eiu3RBzJTtvtXx0nC was rotated last week.", "tr_prod_tbWgiT5Eiu3RBzJTtvtXx0nC"),
+            ("export TRIGGER_DEV_KEY='tr_dev_HjQGYnwSuGZ5AECvfN2e5qLs'", "tr_dev_HjQGYnwSuGZ5AECvfN2e5qLs"),
+            ("args: ['--auth', 'tr_stg_zyeMHFLzhE1NUskYLshpfqxa']", "tr_stg_zyeMHFLzhE1NUskYLshpfqxa"),
+            ("https://api.example.com/v1/items?auth=tr_pat_F1J4jpTO0OYsCs3zmFk2snNd&page=2", "tr_pat_F1J4jpTO0OYsCs3zmFk2snNd"),
+        ])
+        .misses(&["# the console shows tr_prod_iSV3lo and asks for the rest"]),
+    prefixed("INNGEST_KEY", &["signkey-prod-", "signkey-test-", "signkey-branch-"], HexLower, (30, 70))
+        .hits(&[
+            (r#"<add key="inngest_key" value="signkey-prod-88274133f40abf6aa2cdf1e1e9b077e7e2d6ffc826e219e5e0d158ca8266d9c2" />"#, "signkey-prod-88274133f40abf6aa2cdf1e1e9b077e7e2d6ffc826e219e5e0d158ca8266d9c2"),
+            (r#"let client = Client::new("signkey-test-f318bce0c3d3911395df61fec3560607a9af7c267868c7351129980e0220f6e9");"#, "signkey-test-f318bce0c3d3911395df61fec3560607a9af7c267868c7351129980e0220f6e9"),
+            ("INNGEST_KEY=signkey-branch-9a47e39428b8dd56bc08dadf7058112ee653f6bb60d970013ea2be5bdd778054", "signkey-branch-9a47e39428b8dd56bc08dadf7058112ee653f6bb60d970013ea2be5bdd778054"),
+        ])
+        .misses(&["# the console shows signkey-prod-f6fc61 and asks for the rest"]),
+    prefixed("BITRISE_PAT", &["bitpat-"], HexLower, (60, 70))
+        .hits(&[
+            ("export BITRISE_PAT='bitpat-c7717832adb9297eb1bf307689bc82cc45694da46b5c0ebe2c5b25935d0bb03b'", "bitpat-c7717832adb9297eb1bf307689bc82cc45694da46b5c0ebe2c5b25935d0bb03b"),
+            ("args: ['--auth', 'bitpat-d73ed1f2778787f2d55e13bf4d5fef3d553bbfa5075d4b442f3d93ed7f9085b4']", "bitpat-d73ed1f2778787f2d55e13bf4d5fef3d553bbfa5075d4b442f3d93ed7f9085b4"),
+        ])
+        .misses(&["# the console shows bitpat-c491ad and asks for the rest"]),
 ];

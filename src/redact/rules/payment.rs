@@ -1,7 +1,7 @@
-//! Payments, commerce, shipping and money markets.
+//! Payments, commerce and shipping.
 
 use super::super::rule::Charset::{
-    Alnum, AnyBase64, Base64, Hex, HexLower, Lower, Token, Upper, Uuid, Word,
+    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
 };
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
@@ -335,136 +335,79 @@ pub(super) static RULES: &[Rule] = &[
             (r#""id": "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26""#, "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26"),
         ])
         .misses(&["amzn1.application-oa2-client.<id>"]),
-    // Exchanges, chains and wallets.
-    assigned("BINANCE_KEY", &["binance"], Alnum, (64, 64))
-        .entropy(3.5)
-        .allow(&["^[^0-9]+$"])
+    // More processors.
+    prefixed("POLAR_TOKEN", &["polar_oat_", "polar_pat_", "polar_at_", "polar_rt_", "polar_whs_", "polar_cst_"], Alnum, (30, 60))
         .hits(&[
-            ("BINANCE_API_SECRET=RcwfRTLt4DhPoTwcCt2FB9uSrPo0hzDT3z5HPlgrSOpRkErXDEhHbPiLfKf9c9BO", "RcwfRTLt4DhPoTwcCt2FB9uSrPo0hzDT3z5HPlgrSOpRkErXDEhHbPiLfKf9c9BO"),
-            ("binance_key: AFvQgTJmexXcMZhds1s1uuESeHr2tFFUE8DOjgdQoPLeXQFY5NDJD9MrwNAHjIWs", "AFvQgTJmexXcMZhds1s1uuESeHr2tFFUE8DOjgdQoPLeXQFY5NDJD9MrwNAHjIWs"),
+            ("POLAR_TOKEN=polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ", "polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ"),
+            ("  polar_token: polar_pat_ShB52NBoar4xSSChtle3CkdtRionWW06lp5W8k16Qbe", "polar_pat_ShB52NBoar4xSSChtle3CkdtRionWW06lp5W8k16Qbe"),
+            (r#"    "polar_token": "polar_at_ly5uf4ezXNCdnf3K9eWw0WpW9VvFycTIPeutqMDcU3F","#, "polar_at_ly5uf4ezXNCdnf3K9eWw0WpW9VvFycTIPeutqMDcU3F"),
+            ("The value polar_rt_mvR97VJJWfTIMxfnHxhAr4N1fj1OGfZK41fZbe5AarJ was rotated last week.", "polar_rt_mvR97VJJWfTIMxfnHxhAr4N1fj1OGfZK41fZbe5AarJ"),
+            ("export POLAR_TOKEN='polar_whs_UYHUCxPrv4BvehmPJhgG09k9IMHcZ5JdNF4EFdruSem'", "polar_whs_UYHUCxPrv4BvehmPJhgG09k9IMHcZ5JdNF4EFdruSem"),
+            ("args: ['--auth', 'polar_cst_X0okpZ71yxf73twndRcFImwjWqS3JpLnPxXqyUNbNa1']", "polar_cst_X0okpZ71yxf73twndRcFImwjWqS3JpLnPxXqyUNbNa1"),
         ])
-        .misses(&[r#"binance_region = "eu-central-1""#]),
-    assigned("KRAKEN_SECRET", &["krakenapi", "krakensecret", "krakenprivate", "krakenkey"], Base64, (80, 90))
-        .allow(&["^[^0-9]+$"])
+        .misses(&["# the console shows polar_oat_mJIUIp and asks for the rest"]),
+    prefixed("CASHFREE_KEY", &["cfsk_ma_test_", "cfsk_ma_prod_"], Word, (40, 60))
         .hits(&[
-            (r#"kraken_api_secret = "fLGYnp6jREP/kaSSo/gVjTMUOvIkivZ+Fm2EBDL7ZrgZVdnXG1lH/Bc8r8pgEvA7mofybKZw37QvK81YUc4lJP==""#, "fLGYnp6jREP/kaSSo/gVjTMUOvIkivZ+Fm2EBDL7ZrgZVdnXG1lH/Bc8r8pgEvA7mofybKZw37QvK81YUc4lJP=="),
-            ("KRAKEN_PRIVATE_KEY=Rj66KisCeID/om34XOcfgoJycrYgwCYHhSALcRy0RPOi9YR3dLgXqD5INhsCb8knNfdibP5DeCYRr82io9zt8R==", "Rj66KisCeID/om34XOcfgoJycrYgwCYHhSALcRy0RPOi9YR3dLgXqD5INhsCb8knNfdibP5DeCYRr82io9zt8R=="),
+            ("CASHFREE_KEY=cfsk_ma_test_23c888654c2208b8204590ef24a18e1e_e2d0c68e", "cfsk_ma_test_23c888654c2208b8204590ef24a18e1e_e2d0c68e"),
+            ("  cashfree_key: cfsk_ma_prod_aaab9df1958d48a864c6b9266511897f_98578abb", "cfsk_ma_prod_aaab9df1958d48a864c6b9266511897f_98578abb"),
         ])
-        .misses(&[r#"kraken_region = "eu-central-1""#]),
-    assigned("KUCOIN_SECRET", &["kucoin"], Uuid, (36, 36))
+        .misses(&["# the console shows cfsk_ma_test_skjQfU and asks for the rest"]),
+    prefixed("SUMUP_KEY", &["sup_sk_", "sup_pk_"], Alnum, (24, 48))
         .hits(&[
-            ("kucoin_api_secret: 01f61e1d-b5f2-4c0d-8185-ca8de426382a", "01f61e1d-b5f2-4c0d-8185-ca8de426382a"),
-            (r#"  "kucoin_secret": "64c8821f-e1dd-4fbe-9374-4796cb7971bb","#, "64c8821f-e1dd-4fbe-9374-4796cb7971bb"),
+            ("SUMUP_KEY=sup_sk_pfyJGrb0siRg1aX7ltYwShWRFG4Jnpz8", "sup_sk_pfyJGrb0siRg1aX7ltYwShWRFG4Jnpz8"),
+            ("  sumup_key: sup_pk_e1Ns6MdOOXcxBlnG6pLH2H6nMrp74pES", "sup_pk_e1Ns6MdOOXcxBlnG6pLH2H6nMrp74pES"),
         ])
-        .misses(&[r#"kucoin_region = "eu-central-1""#]),
-    assigned("KUCOIN_KEY", &["kucoin"], HexLower, (24, 24))
+        .misses(&["# the console shows sup_sk_HxO3So and asks for the rest"]),
+    prefixed("MERCURY_TOKEN", &["mercury_production_", "mercury_sandbox_"], Word, (40, 120))
         .hits(&[
-            (r#"kucoin_api_key = "d8f1e402612ab0bc1f78516f""#, "d8f1e402612ab0bc1f78516f"),
-            ("KUCOIN_KEY=2668d1096c103002726b31f8", "2668d1096c103002726b31f8"),
+            (r#"<add key="mercury_token" value="mercury_production_rx54b2z8_81SJ6l0n1X2D2logNlP4VbKg2mhKvH6bMdi9hLsqtYf" />"#, "mercury_production_rx54b2z8_81SJ6l0n1X2D2logNlP4VbKg2mhKvH6bMdi9hLsqtYf"),
+            (r#"let client = Client::new("mercury_sandbox_m0pgmtdj_V3hUk9kM0V8asUlrWj2PFFACAvvxcFpajOXpOYP9OQY");"#, "mercury_sandbox_m0pgmtdj_V3hUk9kM0V8asUlrWj2PFFACAvvxcFpajOXpOYP9OQY"),
         ])
-        .misses(&[r#"kucoin_region = "eu-central-1""#]),
-    assigned("BITTREX_KEY", &["bittrex", "poloniex", "bitfinex", "bitstamp", "bybit", "okxapi", "gateio", "huobi"], Alnum, (32, 64))
-        .entropy(3.5)
-        .allow(&["^[^0-9]+$"])
+        .misses(&["# the console shows mercury_production_mXFkNR and asks for the rest"]),
+    prefixed("EBAY_KEY", &["PRD-", "SBX-"], Token, (36, 50))
         .hits(&[
-            (r#"  "bittrex_api_secret": "jw8I2itCe4fI1mPkXj3pQHU5DQWqWdZdUh9WmSH5mKj","#, "jw8I2itCe4fI1mPkXj3pQHU5DQWqWdZdUh9WmSH5mKj"),
-            ("const bitfinexKey = 'ritralSNl5P0dN5CO5NvHrfLXZRfdU7WxP84YtTeJfU';", "ritralSNl5P0dN5CO5NvHrfLXZRfdU7WxP84YtTeJfU"),
-            (r#"bybit_api_secret = "P1QuTHdJ9B31FC7y5w2KkmM7k8NkjPVq2LCiJmcWjkT""#, "P1QuTHdJ9B31FC7y5w2KkmM7k8NkjPVq2LCiJmcWjkT"),
+            (r#"    "ebay_key": "PRD-f7d103f3fe74-0135-ef1f-cf7a-5b76a146","#, "PRD-f7d103f3fe74-0135-ef1f-cf7a-5b76a146"),
+            ("The value SBX-6ea4c90b3cda-2fe1-7bda-4bb0-bd59019f was rotated last week.", "SBX-6ea4c90b3cda-2fe1-7bda-4bb0-bd59019f"),
         ])
-        .misses(&[r#"bittrex_region = "eu-central-1""#]),
-    prefixed("ALCHEMY_KEY", &["alcht_"], Alnum, (20, 40))
+        .misses(&["# the console shows PRD-lzXaHa and asks for the rest"]),
+    prefixed("RAINFOREST_PAY_KEY", &["sbx_apikey_", "prod_apikey_", "apikey_"], Lower, (40, 80))
         .hits(&[
-            ("The value alcht_2EwcrjePYIQ6AYPLIrjXQWCNeVtNxQ was rotated last week.", "alcht_2EwcrjePYIQ6AYPLIrjXQWCNeVtNxQ"),
-            ("export ALCHEMY_KEY='alcht_boY8G92IfE85eNK82znGJ8DnFFSIcc'", "alcht_boY8G92IfE85eNK82znGJ8DnFFSIcc"),
+            ("The value sbx_apikey_9eee6d702b49ec2f2858ceb49f0bbbbd6b88e36403a0462be4d0bfdfd0613089 was rotated last week.", "sbx_apikey_9eee6d702b49ec2f2858ceb49f0bbbbd6b88e36403a0462be4d0bfdfd0613089"),
+            ("export RAINFOREST_PAY_KEY='prod_apikey_8487f6828b78fd91c1cf38b6162729bb0d6089dbfa67b2de6fa4b759317ae227'", "prod_apikey_8487f6828b78fd91c1cf38b6162729bb0d6089dbfa67b2de6fa4b759317ae227"),
+            ("args: ['--auth', 'apikey_e60cdf98ac505709372eb3fd8e55cc98f6127e00943fbbe91521d0a805b8f096']", "apikey_e60cdf98ac505709372eb3fd8e55cc98f6127e00943fbbe91521d0a805b8f096"),
         ])
-        .misses(&["# the console shows alcht_AFxTJB and asks for the rest"]),
-    pattern(
-        "RPC_PROVIDER_KEY",
-        &["alchemy.com/v2/", "alchemyapi.io/v2/", "infura.io/v3/", "quiknode.pro/", "ankr.com/", "chainstack.com/", "getblock.io/"],
-        r"(?:alchemy\.com/v2|alchemyapi\.io/v2|infura\.io(?:/ws)?/v3|quiknode\.pro|(?:rpc\.)?ankr\.com/\w{2,20}|chainstack\.com|getblock\.io(?:/\w{2,20}){0,2})/([\w-]{30,64})",
-    )
+        .misses(&["# the console shows sbx_apikey_1waqpi and asks for the rest"]),
+    prefixed("HIGHNOTE_KEY", &["sk_tst_", "sk_lve_"], Word, (24, 80))
         .hits(&[
-            ("RPC=https://mainnet.infura.io/v3/eb53ee2cc9eef4e118dc9379c18569ca", "eb53ee2cc9eef4e118dc9379c18569ca"),
-            (r#"url: "https://eth-mainnet.g.alchemy.com/v2/n-Ckn9kI4FfYeLQbdLJ4zxcTpia3OVFc""#, "n-Ckn9kI4FfYeLQbdLJ4zxcTpia3OVFc"),
-            ("https://icy-dawn.quiknode.pro/a2c42ff8113f96d142e0ed61876f1850beb2f369/", "a2c42ff8113f96d142e0ed61876f1850beb2f369"),
+            ("export HIGHNOTE_KEY='sk_tst_qx0VwfFXJsP3SVLz92WcBjSj27KDplsb4t0zfU5I'", "sk_tst_qx0VwfFXJsP3SVLz92WcBjSj27KDplsb4t0zfU5I"),
+            ("args: ['--auth', 'sk_lve_3EA5ri5MPCGy75epIA8Z2InCr7e7usqcUVwQcQab']", "sk_lve_3EA5ri5MPCGy75epIA8Z2InCr7e7usqcUVwQcQab"),
         ])
-        .misses(&["https://mainnet.infura.io/v3/${KEY}"]),
-    assigned("INFURA_KEY", &["infura", "walletconnect"], HexLower, (32, 32))
+        .misses(&["# the console shows sk_tst_iEwf9q and asks for the rest"]),
+    prefixed("LIVEBLOCKS_KEY", &["sk_prod_", "sk_dev_"], Token, (40, 80))
         .hits(&[
-            ("const infuraProjectSecret = '1985f02cab053cb543058528a84868ba';", "1985f02cab053cb543058528a84868ba"),
-            (r#"walletconnect_key = "8b04927e78d5eb08ae8024ab1bceb5b2""#, "8b04927e78d5eb08ae8024ab1bceb5b2"),
+            ("export LIVEBLOCKS_KEY='sk_prod_f8Gmc4L9ZWlS7n_lEWYOjztnizgUmNgXIjMeZCSeC8SigePDyuF7PXqxbJmr4ROk'", "sk_prod_f8Gmc4L9ZWlS7n_lEWYOjztnizgUmNgXIjMeZCSeC8SigePDyuF7PXqxbJmr4ROk"),
+            ("args: ['--auth', 'sk_dev_KnR1Iy7dH-J7glNd5r6RMA3fc-5Q4Eh2hHjNnlopiSWK258fin4azaUliwmUHqui']", "sk_dev_KnR1Iy7dH-J7glNd5r6RMA3fc-5Q4Eh2hHjNnlopiSWK258fin4azaUliwmUHqui"),
         ])
-        .misses(&[r#"infura_region = "eu-central-1""#]),
-    assigned("ETHERSCAN_KEY", &["etherscan", "bscscan", "polygonscan", "arbiscan", "snowtrace", "basescan"], Upper, (34, 34))
-        .entropy(3.0)
-        .allow(&["^[^0-9]+$"])
+        .misses(&["# the console shows sk_prod_rBrxKz and asks for the rest"]),
+    prefixed("ONFIDO_TOKEN", &["api_live.", "api_sandbox.", "api_live_us.", "api_live_ca."], Dotted, (30, 80))
         .hits(&[
-            ("const etherscanApiKey = 'I8KIO7Z3KKDZMH2WFUWMB4CS11E4WWVWQX';", "I8KIO7Z3KKDZMH2WFUWMB4CS11E4WWVWQX"),
-            (r#"bscscan_key = "1FDYM1UYOD76HK7SVDAWN6L7RGQ9UMJIWD""#, "1FDYM1UYOD76HK7SVDAWN6L7RGQ9UMJIWD"),
+            ("ONFIDO_TOKEN=api_live.orq72ltkJC8.de5QCnIEEizR55YUM41yTkFCAqLgfcXz", "api_live.orq72ltkJC8.de5QCnIEEizR55YUM41yTkFCAqLgfcXz"),
+            ("  onfido_token: api_sandbox.6UcnSk25rIY.CPYb8hfmhLp0kLDahOt0P6u6ejnUboB7", "api_sandbox.6UcnSk25rIY.CPYb8hfmhLp0kLDahOt0P6u6ejnUboB7"),
+            (r#"    "onfido_token": "api_live_us.uG03rJbhJG3.sIbgoByXmvBn9pCO0WwFiM2KtBVZiSb4","#, "api_live_us.uG03rJbhJG3.sIbgoByXmvBn9pCO0WwFiM2KtBVZiSb4"),
+            ("The value api_live_ca.EyuvaAIeApi.2OvYKq52futCLJNwOwM0qp9wlqg9s5pU was rotated last week.", "api_live_ca.EyuvaAIeApi.2OvYKq52futCLJNwOwM0qp9wlqg9s5pU"),
         ])
-        .misses(&[r#"etherscan_region = "eu-central-1""#]),
-    pattern(
-        "ETHEREUM_PRIVATE_KEY",
-        &["private_key", "privatekey", "private-key", "privkey", "wallet(", "accounts:", "deployer", "eth_key", "evm_key", "cast send", "signer_key"],
-        r"\b0x[0-9a-fA-F]{64}\b",
-    )
-        .entropy(3.0)
+        .misses(&["# the console shows api_live.v-9eyb and asks for the rest"]),
+    prefixed("PERSONA_KEY", &["persona_production_", "persona_sandbox_"], Alnum, (24, 60))
         .hits(&[
-            ("DEPLOYER_PRIVATE_KEY=0x84a6aa8449f6c708d992b05894114249dd352d42accc51b9aeb4f100e64540a3", "0x84a6aa8449f6c708d992b05894114249dd352d42accc51b9aeb4f100e64540a3"),
-            (r#"accounts: ["0xf89916f128d4ab2928995c86bce12b9b7243166c9f67f16a69e93e29bc9fcbed"],"#, "0xf89916f128d4ab2928995c86bce12b9b7243166c9f67f16a69e93e29bc9fcbed"),
-            (r#"const wallet = new ethers.Wallet("0xafd04aa9ba1a6aa94f1a63ef26a3bfa73106ce4e9d8f9bbd6bee20478945ae1d", provider);"#, "0xafd04aa9ba1a6aa94f1a63ef26a3bfa73106ce4e9d8f9bbd6bee20478945ae1d"),
+            (r#"<add key="persona_key" value="persona_production_ba580b54bbd86728b2add0b812fab5652228" />"#, "persona_production_ba580b54bbd86728b2add0b812fab5652228"),
+            (r#"let client = Client::new("persona_sandbox_8ccffe51232fe2797d8217a26a131e74c2a8");"#, "persona_sandbox_8ccffe51232fe2797d8217a26a131e74c2a8"),
         ])
-        .misses(&[
-            "wallet_hash: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-            "deployer: 0x742d35Cc6634C0532925a3b844Bc454e4438f44e",
-        ]),
-    assigned("HEX_PRIVATE_KEY", &["privatekey", "privkey", "walletkey", "deployerkey", "signingkey", "seedhex"], Hex, (64, 64))
+        .misses(&["# the console shows persona_production_lbIfAO and asks for the rest"]),
+    prefixed("RAMP_TOKEN", &["ramp_tok_", "ramp_sec_", "ramp_business_tok_"], Alnum, (30, 60))
         .hits(&[
-            ("const privateKey = 'd742fc1ef48296ca1314860ab9b8d2b86feaec2ebad2f1cc2e5449c9330c2849';", "d742fc1ef48296ca1314860ab9b8d2b86feaec2ebad2f1cc2e5449c9330c2849"),
-            (r#"signing_key = "186c9ba166c311934047cf8917b7fd1c79c43a62d4d013c354e6c176583780e1""#, "186c9ba166c311934047cf8917b7fd1c79c43a62d4d013c354e6c176583780e1"),
+            ("https://api.example.com/v1/items?auth=ramp_tok_wptMC2QCrbN35z4RZLAPN8c1KilDHBXxUzjRyN3AXtZ&page=2", "ramp_tok_wptMC2QCrbN35z4RZLAPN8c1KilDHBXxUzjRyN3AXtZ"),
+            ("- echo ramp_sec_oi54hNx4g3dKxEAZ9oTi9l6E0kZmnpAjVrXwqZj03pw | tool login", "ramp_sec_oi54hNx4g3dKxEAZ9oTi9l6E0kZmnpAjVrXwqZj03pw"),
+            (r#"<add key="ramp_token" value="ramp_business_tok_YLb0cmdVMMflE629aGBVoraEnSDcBbDmOiIgMqChcMU" />"#, "ramp_business_tok_YLb0cmdVMMflE629aGBVoraEnSDcBbDmOiIgMqChcMU"),
         ])
-        .misses(&[r#"private_key_path = "/etc/keys/id""#]),
-    prefixed("EXTENDED_PRIVATE_KEY", &["xprv", "yprv", "zprv", "tprv"], Alnum, (100, 112))
-        .hits(&[
-            ("export EXTENDED_PRIVATE_KEY='xprv9s21ZrQH143KcJZUrXdeQcwg9D7qxmiEhxx7Ck97sU3xAYWNY7p82DmJMmB1Qf4KZeBLVEWqRT5nMJCHsYLrWorQphcTdLABAfNWjpf7QuV'", "xprv9s21ZrQH143KcJZUrXdeQcwg9D7qxmiEhxx7Ck97sU3xAYWNY7p82DmJMmB1Qf4KZeBLVEWqRT5nMJCHsYLrWorQphcTdLABAfNWjpf7QuV"),
-            ("args: ['--auth', 'yprv9s21ZrQH143KqkKJ9cBgYziXcNU14EcZvVTErT8XDhhFkDDWJ9BCZ63bAnZiccGPMVh9veUBahstJky7MtiRyWDjBs9dygTFpJGE26Moq5w']", "yprv9s21ZrQH143KqkKJ9cBgYziXcNU14EcZvVTErT8XDhhFkDDWJ9BCZ63bAnZiccGPMVh9veUBahstJky7MtiRyWDjBs9dygTFpJGE26Moq5w"),
-            ("https://api.example.com/v1/items?auth=zprv9s21ZrQH143KShjHsmvtPzxH5WoVWi9P5eNcM9hb5kGxuTqpa7Fbb9zTRrjzNvZCFEnNwVXX6tnsffw2tniUpTmm4rgQKWhmodqHr8wCVyq&page=2", "zprv9s21ZrQH143KShjHsmvtPzxH5WoVWi9P5eNcM9hb5kGxuTqpa7Fbb9zTRrjzNvZCFEnNwVXX6tnsffw2tniUpTmm4rgQKWhmodqHr8wCVyq"),
-            ("- echo tprv9s21ZrQH143KmmLZHquycuppC9keBv33LyfKmWRXTyjPspGYVYUbuPhkKhbA3VRWX3v5b1ymhbBmSafVMKJ57ViJthGJe2VhYkUuP3vb784 | tool login", "tprv9s21ZrQH143KmmLZHquycuppC9keBv33LyfKmWRXTyjPspGYVYUbuPhkKhbA3VRWX3v5b1ymhbBmSafVMKJ57ViJthGJe2VhYkUuP3vb784"),
-        ])
-        .misses(&["# the console shows xprvRh4cLS and asks for the rest"]),
-    pattern(
-        "BITCOIN_WIF",
-        &["wif", "bitcoin", "privkey", "dumpprivkey", "private"],
-        r"\b[5KLc9][1-9A-HJ-NP-Za-km-z]{50,51}\b",
-    )
-        .entropy(3.8)
-        .hits(&[
-            ("bitcoin-cli importprivkey KaFWo4AnxM6rtv6XJTDDL3RozCMwoLMEBNygmbzswVfZHKAKeK5Z", "KaFWo4AnxM6rtv6XJTDDL3RozCMwoLMEBNygmbzswVfZHKAKeK5Z"),
-            ("wif: LLNcxuK7Z1jYkmnGhXjJCvyYv1bLmUvRDfdfAsx85JDVabVUU7Hw", "LLNcxuK7Z1jYkmnGhXjJCvyYv1bLmUvRDfdfAsx85JDVabVUU7Hw"),
-        ])
-        .misses(&["bitcoin address 1BoatSLRHtKNngkdXEeobR76b53LETtpyT"]),
-    pattern(
-        "STELLAR_SECRET",
-        &["stellar", "horizon", "xlm", "soroban"],
-        r"\bS[A-Z2-7]{55}\b",
-    )
-        .hits(&[
-            ("STELLAR_SECRET=SMQPCHCWQQIEI3YEERC4ECPUPSC5XMYWHJGSUEKY57TBY44IRRZRJT67", "SMQPCHCWQQIEI3YEERC4ECPUPSC5XMYWHJGSUEKY57TBY44IRRZRJT67"),
-            ("stellar keys add x --secret SQOB2LS6VNOOHXRICSC6LGOIF5ZL7ST2EM4S6WS5Y2OFNUY3SF55LSFO", "SQOB2LS6VNOOHXRICSC6LGOIF5ZL7ST2EM4S6WS5Y2OFNUY3SF55LSFO"),
-        ])
-        .misses(&["stellar horizon url"]),
-    assigned("SOLANA_PRIVATE_KEY", &["solana", "phantom"], Alnum, (86, 88))
-        .allow(&["^[^0-9]+$"])
-        .hits(&[
-            (r#"solana_private_key = "vGdwUr95yXpFV8PLfex3FqvHNAykFPMpEzw3TfKvHTUUvCdPnrcNTGzf62Hx9bMQ5DXuGQEK3qF81ATEAfQMsEYe""#, "vGdwUr95yXpFV8PLfex3FqvHNAykFPMpEzw3TfKvHTUUvCdPnrcNTGzf62Hx9bMQ5DXuGQEK3qF81ATEAfQMsEYe"),
-            ("PHANTOM_KEY=SYuXWzpQLnva9Fdo36JNGUCQer4gtDM3NziW7URmLK86U7uEsrM16BkocC1mpY8bCpWe992NJPjhDZpdHnpJ97mi", "SYuXWzpQLnva9Fdo36JNGUCQer4gtDM3NziW7URmLK86U7uEsrM16BkocC1mpY8bCpWe992NJPjhDZpdHnpJ97mi"),
-        ])
-        .misses(&[r#"solana_region = "eu-central-1""#]),
-    prefixed("COINGECKO_KEY", &["CG-"], Alnum, (24, 24))
-        .entropy(3.0)
-        .hits(&[
-            ("COINGECKO_KEY=CG-ZHBJKDY24ZafiiRT3QrzqsXJ", "CG-ZHBJKDY24ZafiiRT3QrzqsXJ"),
-            ("  coingecko_key: CG-uKSUmPSIMZulOqeYNuSz1AIf", "CG-uKSUmPSIMZulOqeYNuSz1AIf"),
-        ])
-        .misses(&["# the console shows CG-F2donC and asks for the rest"]),
+        .misses(&["# the console shows ramp_tok_fL3XCy and asks for the rest"]),
 ];

@@ -1,6 +1,6 @@
 //! Package registries and what publishes to them.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, HexLower, Lower, Token, Upper, Uuid};
+use super::super::rule::Charset::{Alnum, AnyBase64, HexLower, Lower, Token, Upper, Uuid, Word};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -175,4 +175,33 @@ pub(super) static RULES: &[Rule] = &[
             ("quay_robot: IH9CKWAPQBD5FNH868CQKSDDYO9B2X8SSPFXX7LVL1NQL61Q73HPALF8XZMHG318", "IH9CKWAPQBD5FNH868CQKSDDYO9B2X8SSPFXX7LVL1NQL61Q73HPALF8XZMHG318"),
         ])
         .misses(&[r#"quay_region = "eu-central-1""#]),
+    // Mods and builds.
+    prefixed("THUNDERSTORE_TOKEN", &["tss_"], Alnum, (30, 50))
+        .hits(&[
+            ("args: ['--auth', 'tss_CJy3qOaYlOJp2y74cZZg7prEWzIdnX9ekIC1pA']", "tss_CJy3qOaYlOJp2y74cZZg7prEWzIdnX9ekIC1pA"),
+            ("https://api.example.com/v1/items?auth=tss_Tl6Ify7O1a3PkNSWNpNgbRsmKKc0D1gEHTDf9d&page=2", "tss_Tl6Ify7O1a3PkNSWNpNgbRsmKKc0D1gEHTDf9d"),
+        ])
+        .misses(&["# the console shows tss_BEzNnZ and asks for the rest"]),
+    prefixed("LICHESS_TOKEN", &["lip_", "lio_"], Alnum, (18, 28))
+        .entropy(3.3)
+        .allow(&["^li[po]_[^0-9]+$"])
+        .hits(&[
+            ("https://api.example.com/v1/items?auth=lip_n7IyIh6nUrokTAYGV4Nn&page=2", "lip_n7IyIh6nUrokTAYGV4Nn"),
+            ("- echo lio_JbjhV7AsbEhzYYE3js34 | tool login", "lio_JbjhV7AsbEhzYYE3js34"),
+        ])
+        .misses(&["# the console shows lip_o8ZquP and asks for the rest"]),
+    prefixed("CFX_KEY", &["cfxk_"], Word, (20, 50))
+        .hits(&[
+            ("The value cfxk_Pe0enAsStKEVQxzlKVyE_Qzdj89 was rotated last week.", "cfxk_Pe0enAsStKEVQxzlKVyE_Qzdj89"),
+            ("export CFX_KEY='cfxk_1UMMug2JhLbIzcJQyRZJ_AS5zRc'", "cfxk_1UMMug2JhLbIzcJQyRZJ_AS5zRc"),
+        ])
+        .misses(&["# the console shows cfxk_BjmN8i and asks for the rest"]),
+    assigned("EXPO_TOKEN", &["expotoken", "expoaccesstoken", "easbuild", "appcenter", "fastlanesession", "matchpassword"], Token, (20, 64))
+        .entropy(3.3)
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
+        .hits(&[
+            (r#"expo_token = "N6PyneVSJUmWIZILlG07EY1rlb4EYPf6bsHbxvJk""#, "N6PyneVSJUmWIZILlG07EY1rlb4EYPf6bsHbxvJk"),
+            ("APPCENTER_ACCESS=n4-hNp408iFzjWqidGNAWYNlXdzJxjcdGGylypXi", "n4-hNp408iFzjWqidGNAWYNlXdzJxjcdGGylypXi"),
+        ])
+        .misses(&[r#"expo_region = "eu-central-1""#]),
 ];
