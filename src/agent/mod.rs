@@ -1,3 +1,4 @@
 //! Agents.
 
+pub mod builtin;
 pub mod process;
