@@ -1,1 +1,4 @@
 //! Integration tests: they run the binary.
+
+mod gitlab;
+mod gitlab_client;
