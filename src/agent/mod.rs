@@ -1,1 +1,3 @@
-//! (empty)
+//! Agents.
+
+pub mod process;

@@ -41,12 +41,7 @@ impl Client {
         if let Ok(answer) = self.http.send(&raw, &mut self.attempts()).await
             && (answer.body.is_empty() || answer.body.starts_with(b"diff --git "))
         {
-            return Ok(ApiDiff {
-                text: answer.body,
-                source: "raw_diffs",
-                unavailable: Vec::new(),
-                incomplete: None,
-            });
+            return Ok(ApiDiff { text: answer.body, source: "raw_diffs", unavailable: Vec::new(), incomplete: None });
         }
         let entries: Vec<wire::DiffEntry> =
             self.all_pages(Request::get(self.path("/diffs")), DIFFS_PER_PAGE).await.map_err(|trouble| {

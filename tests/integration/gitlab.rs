@@ -147,7 +147,10 @@ impl Failure {
             status: 429,
             content_type: "text/plain",
             body: "Retry later\n".into(),
-            headers: vec![("retry-after", seconds.to_string()), ("ratelimit-name", "throttle_authenticated_api".into())],
+            headers: vec![
+                ("retry-after", seconds.to_string()),
+                ("ratelimit-name", "throttle_authenticated_api".into()),
+            ],
         }
     }
 
@@ -176,7 +179,10 @@ impl Failure {
     }
 
     pub(crate) fn bad_position() -> Self {
-        Self::json(400, &answers::note_errors(r#":line_code=>["can't be blank", "must be a valid line code"]"#).to_string())
+        Self::json(
+            400,
+            &answers::note_errors(r#":line_code=>["can't be blank", "must be a valid line code"]"#).to_string(),
+        )
     }
 
     pub(crate) fn after_saving(self) -> Self {

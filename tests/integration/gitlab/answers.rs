@@ -110,10 +110,7 @@ fn refuse_token(store: &Store, call: &Call<'_>) -> Option<Answer> {
     let own = call.segments == ["personal_access_tokens", "self"];
     (!enough && !own).then(|| {
         let words = "The request requires higher privileges than provided by the access token.";
-        Answer::json(
-            403,
-            json!({ "error": "insufficient_scope", "error_description": words, "scope": "api read_api" }),
-        )
+        Answer::json(403, json!({ "error": "insufficient_scope", "error_description": words, "scope": "api read_api" }))
     })
 }
 
@@ -122,7 +119,7 @@ fn merge_request(store: &mut Store, call: &Call<'_>, rest: &[&str]) -> Answer {
         ("GET", []) => Answer::json(200, store.merge_request()),
         ("GET", ["notes"]) => list_notes(store, call),
         ("GET", ["discussions"]) => {
-            let rows: Vec<_> = store.discussions.iter().map(|discussion| {
+            let rows = store.discussions.iter().map(|discussion| {
                 let notes: Vec<_> = discussion.notes.iter().filter(|note| !note.hidden).map(note_json).collect();
                 (!notes.is_empty()).then(|| {
                     let alone = !discussion.is_thread();
@@ -177,8 +174,7 @@ pub(crate) fn note_json(note: &Note) -> Value {
 }
 
 fn list_notes(store: &Store, call: &Call<'_>) -> Answer {
-    let mut rows: Vec<_> =
-        store.all_notes().iter().map(|note| (!note.hidden).then(|| note_json(note))).collect();
+    let mut rows: Vec<_> = store.all_notes().iter().map(|note| (!note.hidden).then(|| note_json(note))).collect();
     match call.query("sort") {
         None | Some("desc") => rows.reverse(),
         Some("asc") => {}
@@ -282,7 +278,10 @@ fn refuse_note(store: &Store, body: &str) -> Option<Answer> {
 /// The answer to a text that was nothing but commands: no note, no id.
 fn only_commands(effects: &Effects) -> Option<Answer> {
     effects.body.trim().is_empty().then(|| {
-        Answer::json(202, json!({ "commands_changes": {}, "summary": [format!("Ran {}", effects.commands.join(", "))] }))
+        Answer::json(
+            202,
+            json!({ "commands_changes": {}, "summary": [format!("Ran {}", effects.commands.join(", "))] }),
+        )
     })
 }
 
@@ -467,7 +466,11 @@ fn trace(store: &mut Store, wanted: &Wanted, latest: &Refs) -> Option<(Option<u3
     };
     let now = store.diff(&latest.base, &latest.head, &[path]);
     let file = now.first()?;
-    [None].into_iter().chain((1..=file.old_length).map(Some)).find(|old| file.has_line(*old, Some(moved))).map(|old| (old, Some(moved)))
+    [None]
+        .into_iter()
+        .chain((1..=file.old_length).map(Some))
+        .find(|old| file.has_line(*old, Some(moved)))
+        .map(|old| (old, Some(moved)))
 }
 
 fn schema_fits(wanted: &Wanted) -> bool {
@@ -483,7 +486,9 @@ fn schema_fits(wanted: &Wanted) -> bool {
         })
     };
     let range_fits = wanted.line_range.as_ref().is_none_or(|range| {
-        end_fits(range.get("start")) && end_fits(range.get("end")) && range.as_object().is_some_and(|map| map.len() == 2)
+        end_fits(range.get("start"))
+            && end_fits(range.get("end"))
+            && range.as_object().is_some_and(|map| map.len() == 2)
     });
     short(&wanted.old_path) && short(&wanted.new_path) && range_fits
 }

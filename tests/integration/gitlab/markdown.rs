@@ -5,12 +5,60 @@ use comrak::{Arena, Options, parse_document};
 
 /// The commands GitLab knows on a merge request, substitutions and those of the paid editions included.
 const COMMANDS: &[&str] = &[
-    "merge", "rebase", "draft", "ready", "target_branch", "submit_review", "request_changes", "approve", "unapprove",
-    "assign_reviewer", "reviewer", "request_review", "unassign_reviewer", "remove_reviewer", "close", "reopen", "title",
-    "label", "labels", "unlabel", "remove_label", "relabel", "todo", "done", "subscribe", "unsubscribe", "react",
-    "award", "assign", "unassign", "milestone", "remove_milestone", "copy_metadata", "estimate", "estimate_time",
-    "spend", "spent", "spend_time", "remove_estimate", "remove_time_estimate", "remove_time_spent", "lock", "unlock",
-    "shrug", "tableflip", "ship", "iteration", "relate", "parent", "duplicate", "move", "epic", "weight", "health_status",
+    "merge",
+    "rebase",
+    "draft",
+    "ready",
+    "target_branch",
+    "submit_review",
+    "request_changes",
+    "approve",
+    "unapprove",
+    "assign_reviewer",
+    "reviewer",
+    "request_review",
+    "unassign_reviewer",
+    "remove_reviewer",
+    "close",
+    "reopen",
+    "title",
+    "label",
+    "labels",
+    "unlabel",
+    "remove_label",
+    "relabel",
+    "todo",
+    "done",
+    "subscribe",
+    "unsubscribe",
+    "react",
+    "award",
+    "assign",
+    "unassign",
+    "milestone",
+    "remove_milestone",
+    "copy_metadata",
+    "estimate",
+    "estimate_time",
+    "spend",
+    "spent",
+    "spend_time",
+    "remove_estimate",
+    "remove_time_estimate",
+    "remove_time_spent",
+    "lock",
+    "unlock",
+    "shrug",
+    "tableflip",
+    "ship",
+    "iteration",
+    "relate",
+    "parent",
+    "duplicate",
+    "move",
+    "epic",
+    "weight",
+    "health_status",
 ];
 
 /// What a note's text did to GitLab.
@@ -100,7 +148,9 @@ fn command_lines(text: &str) -> Vec<usize> {
 /// `<tag>` alone on its line, closed by a later line of the same paragraph.
 fn is_tag(line: &str, rest: &[&str]) -> bool {
     let name = line.strip_prefix('<').and_then(|line| line.strip_suffix('>')).unwrap_or_default();
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric()) && rest.contains(&format!("</{name}>").as_str())
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && rest.contains(&format!("</{name}>").as_str())
 }
 
 fn is_command(line: &str) -> bool {
@@ -111,7 +161,7 @@ fn is_command(line: &str) -> bool {
 }
 
 /// Whether the line's first character is plain text, and not inside code that began on an earlier line.
-fn starts_as_text(paragraph: &AstNode<'_>, number: usize) -> bool {
+fn starts_as_text<'a>(paragraph: &'a AstNode<'a>, number: usize) -> bool {
     let inside_code = paragraph.descendants().any(|node| {
         let data = node.data.borrow();
         let span = data.sourcepos;

@@ -153,7 +153,8 @@ fn raw_entries(raw: &[u8]) -> Vec<FileDiff> {
         let fields: Vec<_> = meta.trim_start_matches(':').split(' ').collect();
         let status = fields[4].chars().next().expect("a status");
         let old_path = parts.next().expect("a path").to_owned();
-        let new_path = if matches!(status, 'R' | 'C') { parts.next().expect("a path").to_owned() } else { old_path.clone() };
+        let new_path =
+            if matches!(status, 'R' | 'C') { parts.next().expect("a path").to_owned() } else { old_path.clone() };
         let (old_mode, new_mode) = (fields[0].to_owned(), fields[1].to_owned());
         files.push(FileDiff { old_path, new_path, old_mode, new_mode, status, ..FileDiff::default() });
     }
@@ -238,7 +239,8 @@ mod tests {
     #[test]
     fn a_line_of_a_hunk_has_exactly_one_pair_of_numbers() {
         let file = file(EXAMPLE, 50);
-        let accepted = [(Some(10), Some(10)), (Some(11), None), (None, Some(11)), (None, Some(12)), (Some(12), Some(13))];
+        let accepted =
+            [(Some(10), Some(10)), (Some(11), None), (None, Some(11)), (None, Some(12)), (Some(12), Some(13))];
         for old in [None].into_iter().chain((8..15).map(Some)) {
             for new in [None].into_iter().chain((8..16).map(Some)) {
                 let unfolded = matches!((old, new), (Some(a), Some(b)) if a < 10 && a == b || a > 12 && b == a + 1);
@@ -251,11 +253,20 @@ mod tests {
     #[test]
     fn an_unchanged_line_outside_the_hunks_needs_the_pair_with_the_right_offset() {
         let two = file(&format!("{EXAMPLE}@@ -30,2 +31,1 @@\n ctx\n-gone\n"), 50);
-        let table = [(5, 5, true), (5, 6, false), (20, 21, true), (20, 20, false), (40, 40, true), (40, 41, false), (51, 51, false)];
+        let table = [
+            (5, 5, true),
+            (5, 6, false),
+            (20, 21, true),
+            (20, 20, false),
+            (40, 40, true),
+            (40, 41, false),
+            (51, 51, false),
+        ];
         for (old, new, accepted) in table {
             assert_eq!(two.has_line(Some(old), Some(new)), accepted, "{old} {new}");
         }
-        let fresh = FileDiff { status: 'A', old_length: 0, lines: parse("@@ -0,0 +1,2 @@\n+a\n+b\n"), ..FileDiff::default() };
+        let fresh =
+            FileDiff { status: 'A', old_length: 0, lines: parse("@@ -0,0 +1,2 @@\n+a\n+b\n"), ..FileDiff::default() };
         assert!(fresh.has_line(None, Some(2)) && !fresh.has_line(Some(1), Some(1)) && !fresh.has_line(None, Some(3)));
     }
 

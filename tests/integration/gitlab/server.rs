@@ -25,7 +25,8 @@ impl Wire {
     fn cut_after_half(&self, answer: &Answer) {
         if let Some(mut stream) = self.0.as_deref() {
             let (status, length) = (answer.status, answer.body.len());
-            let head = format!("HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+            let head =
+                format!("HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&answer.body[..length / 2]);
         }
@@ -83,7 +84,11 @@ pub(crate) fn start(runtime: &tokio::runtime::Runtime, shared: Arc<Shared>) -> S
     address
 }
 
-async fn handle(Shares(shared): Shares<Arc<Shared>>, ConnectInfo(wire): ConnectInfo<Wire>, request: Request) -> Response<Body> {
+async fn handle(
+    Shares(shared): Shares<Arc<Shared>>,
+    ConnectInfo(wire): ConnectInfo<Wire>,
+    request: Request,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 64 << 20).await.unwrap_or_default();
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
@@ -98,7 +103,12 @@ async fn handle(Shares(shared): Shares<Arc<Shared>>, ConnectInfo(wire): ConnectI
         let root = format!("{}/api/v4/", state.root);
         let path = parts.uri.path();
         let Some(below) = path.strip_prefix(&root) else {
-            return Answer { status: 404, content_type: "text/html", body: b"<html><title>404</title></html>".to_vec(), headers: vec![] };
+            return Answer {
+                status: 404,
+                content_type: "text/html",
+                body: b"<html><title>404</title></html>".to_vec(),
+                headers: vec![],
+            };
         };
         let call = Call {
             method: parts.method.as_str(),

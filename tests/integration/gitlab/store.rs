@@ -144,7 +144,13 @@ impl Store {
         }
     }
 
-    pub(crate) fn note(&mut self, author: u64, body: &str, kind: Option<&'static str>, position: Option<Value>) -> Note {
+    pub(crate) fn note(
+        &mut self,
+        author: u64,
+        body: &str,
+        kind: Option<&'static str>,
+        position: Option<Value>,
+    ) -> Note {
         self.serial += 1;
         let id = 9_000 + self.serial * 3;
         Note {
