@@ -3,5 +3,7 @@
 
 mod docs;
 mod failures;
+mod gitlab;
+mod gitlab_client;
 mod sandbox;
 mod tidy;
