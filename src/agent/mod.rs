@@ -1,3 +1,4 @@
-//! The programs that review.
+//! Agents.
 
 pub mod builtin;
+pub mod process;

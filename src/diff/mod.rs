@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub mod anchor;
+pub mod attributes;
+pub mod fetch;
+pub mod git;
 mod header;
+mod heal;
 mod parse;
 mod path;
 
@@ -142,6 +146,11 @@ impl<'a> FileDiff<'a> {
 impl<'a> Hunk<'a> {
     pub fn lines(&self) -> Lines<'a> {
         Lines { rest: split_line(self.bytes).1, old: self.first_old(), new: self.first_new() }
+    }
+
+    /// How many lines [`Hunk::lines`] yields.
+    pub fn line_count(&self) -> usize {
+        self.old_lines as usize + self.additions as usize
     }
 
     /// The number of the first old line this hunk covers. A side without lines names the line
