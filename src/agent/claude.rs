@@ -7,7 +7,6 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble, last_object};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
-use crate::validate;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Claude,
@@ -46,7 +45,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
         argv.add("--print");
     }
     argv.set(&["--output-format"], "json");
-    argv.set(&["--json-schema"], validate::strict_schema().to_string());
+    argv.set(&["--json-schema"], super::pending::strict_schema().to_string());
     // A project's settings can run commands and send the key elsewhere.
     argv.set(&["--setting-sources"], "user");
     argv.set(&["--tools"], "");

@@ -8,7 +8,6 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
-use crate::validate;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Codex,
@@ -53,7 +52,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
-    let schema = validate::strict_schema();
+    let schema = super::pending::strict_schema();
     let schema_file = start.write(SCHEMA_FILE, &schema.to_string())?;
     let answer_file = start.room.path(ANSWER_FILE);
     let argv = &mut start.argv;

@@ -12,6 +12,7 @@ mod cursor;
 mod gemini;
 mod opencode;
 pub mod process;
+mod pending;
 mod record;
 mod room;
 
@@ -31,7 +32,6 @@ use crate::config::{CiContext, Environment};
 use crate::contracts::{AgentConfig, AgentKind, AgentReviewOutput, AgentRun, AppConfig, Timings, TokenUsage};
 use crate::error::{Error, Failure, Result};
 use crate::events::{Event, Events};
-use crate::prompt;
 use crate::redact::{Engine, Redacted};
 use crate::validate::ParseProblems;
 use crate::workdir::{Artifact, Workdir};
@@ -206,7 +206,7 @@ pub async fn review(request: &Request<'_>) -> Result<Answer> {
             Ok(output) => return Ok(recorder.answer(output)),
             Err(problems) if number as usize >= attempts => return Err(exhausted(agent, number, &problems)),
             Err(problems) => {
-                repair = Some(prompt::repair(request.prompt, &problems, &request.config.agent.json_repair_prompt));
+                repair = Some(pending::repair(request.prompt, &problems, &request.config.agent.json_repair_prompt));
             }
         }
     }

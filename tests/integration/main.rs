@@ -1,1 +1,3 @@
 //! Integration tests: they run the binary.
+
+mod agents;
