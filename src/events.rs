@@ -22,6 +22,8 @@ const MAX_LINE: usize = 8 * 1024;
 pub enum Event {
     #[serde(rename = "run.started")]
     RunStarted { version: &'static str, ci: bool, workdir: String, command: &'static str },
+    #[serde(rename = "stage.started")]
+    StageStarted { stage: &'static str },
     #[serde(rename = "config.loaded")]
     ConfigLoaded {
         ci: bool,
@@ -119,7 +121,7 @@ impl Event {
             | Self::SkipAutoMergeUnknown { .. }
             | Self::GitlabRetry { .. } => Level::Warn,
             Self::AgentAttempt { valid: false, .. } => Level::Warn,
-            Self::ArtifactWritten { .. } => Level::Debug,
+            Self::ArtifactWritten { .. } | Self::StageStarted { .. } => Level::Debug,
             _ => Level::Info,
         }
     }
@@ -128,6 +130,7 @@ impl Event {
     fn sentence(&self) -> String {
         match self {
             Self::RunStarted { version, workdir, .. } => format!("diffsan {version} starts; artifacts go to {workdir}"),
+            Self::StageStarted { stage } => format!("stage {stage} begins"),
             Self::ConfigLoaded { agent, .. } => format!("the configuration is read; {} reviews", agent.name()),
             Self::DiffFetched { chars, files, .. } => format!("the change has {files} file(s), {chars} characters"),
             Self::DiffPrepared { final_chars, truncated, secrets, .. } => format!(

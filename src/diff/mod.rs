@@ -144,6 +144,11 @@ impl<'a> Hunk<'a> {
         Lines { rest: split_line(self.bytes).1, old: self.first_old(), new: self.first_new() }
     }
 
+    /// How many lines [`Hunk::lines`] yields.
+    pub fn line_count(&self) -> usize {
+        self.old_lines as usize + self.additions as usize
+    }
+
     /// The number of the first old line this hunk covers. A side without lines names the line
     /// before the change, so its first line would be the next one.
     fn first_old(&self) -> u32 {

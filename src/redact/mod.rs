@@ -118,6 +118,12 @@ impl Engine {
         Ok(Self { known: RwLock::new(known), audit: RwLock::default() })
     }
 
+    /// The built-in rules and these known values.
+    pub fn builtin(known: impl IntoIterator<Item = String>) -> Self {
+        let known = known.into_iter().filter(|value| value.len() >= 8).collect();
+        Self { known: RwLock::new(known), audit: RwLock::default() }
+    }
+
     /// Removes the secrets of a unified diff; lines keep their number and place.
     pub fn redact_diff(&self, raw: &[u8]) -> DiffRedaction {
         DiffRedaction { bytes: RedactedBytes(raw.to_vec()), matches: Vec::new() }

@@ -1,3 +1,8 @@
-//! Integration tests: they run the binary.
+//! Integration tests: they run the binary against real repositories, processes and servers.
+#![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
 
 mod agents;
+mod docs;
+mod failures;
+mod sandbox;
+mod tidy;
