@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::contracts::{Anchors, Coverage, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
+use crate::diff::attributes::Mark;
 use crate::diff::{Diff, FileDiff, anchor};
 
 mod cut;
@@ -30,16 +31,6 @@ pub struct Rules {
     pub ignore_globs: Vec<String>,
     /// What `.gitattributes` say about single files.
     pub marks: BTreeMap<String, Mark>,
-}
-
-/// What `.gitattributes` say about a file. It changes a file's rank only: a branch under review
-/// could mark anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    Generated,
-    Vendored,
-    /// Marked as neither, whatever its name looks like.
-    Source,
 }
 
 /// The prepared diff.

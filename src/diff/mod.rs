@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub mod anchor;
+pub mod attributes;
+pub mod fetch;
+pub mod git;
 mod header;
+mod heal;
 mod parse;
 mod path;
 

@@ -2,7 +2,8 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Ignored, Mark, Rules};
+use super::{Ignored, Rules};
+use crate::diff::attributes::Mark;
 use crate::diff::{FileDiff, FileStatus, Hunk, LineKind};
 
 /// A glob of the configuration that cannot be used.
