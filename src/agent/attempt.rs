@@ -118,12 +118,7 @@ impl Launch {
     }
 }
 
-async fn run(
-    request: &Request<'_>,
-    launch: &Launch,
-    prompt: &Redacted,
-    job_ends: Option<Instant>,
-) -> Result<Finished> {
+async fn run(request: &Request<'_>, launch: &Launch, prompt: &Redacted, job_ends: Option<Instant>) -> Result<Finished> {
     let Request { agent, config, events, .. } = *request;
     let args: Vec<OsString> = launch.words.iter().skip(1).map(OsString::from).collect();
     let seconds = |count: std::num::NonZeroUsize| Duration::from_secs(count.get() as u64);

@@ -128,6 +128,7 @@ fn answer(left: &Left<'_>, envelope: Envelope) -> Result<String, Trouble> {
 
 fn said(envelope: &Envelope) -> String {
     let errors = envelope.errors.iter().map(|error| error.as_str().map_or_else(|| error.to_string(), str::to_owned));
-    let words: Vec<String> = [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
+    let words: Vec<String> =
+        [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
     if words.is_empty() { envelope.subtype.clone() } else { words.join("; ") }
 }

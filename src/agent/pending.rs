@@ -7,5 +7,8 @@ pub(crate) fn strict_schema() -> serde_json::Value {
 }
 pub(crate) fn repair(original: &Redacted, problems: &ParseProblems, sentence: &str) -> Redacted {
     let engine = Engine::new(&Settings::default(), []).unwrap();
-    engine.redact(Output::Prompt, &format!("{original}\n\n{}\n{}\n{sentence}", problems.errors.join("\n"), problems.excerpt))
+    engine.redact(
+        Output::Prompt,
+        &format!("{original}\n\n{}\n{}\n{sentence}", problems.errors.join("\n"), problems.excerpt),
+    )
 }
