@@ -1,6 +1,6 @@
 //! Content systems, maps and data services.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, Token, Uuid, Visible};
+use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, Token, Uuid};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -148,12 +148,6 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', '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']", "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"),
         ])
         .misses(&["# the console shows s-s4t2ud-c7cca5 and asks for the rest"]),
-    assigned("SIDEKIQ_CREDENTIAL", &["bundlegemscontribsyscom", "bundleenterprisecontribsyscom"], Visible, (17, 17))
-        .hits(&[
-            ("BUNDLE_GEMS__CONTRIBSYS__COM=caa41e16:04849055", "caa41e16:04849055"),
-            ("bundle_enterprise__contribsys__com: 3a1fa086:9ca0d26f", "3a1fa086:9ca0d26f"),
-        ])
-        .misses(&[r#"bundle_region = "eu-central-1""#]),
     assigned("BEAMER_TOKEN", &["beamer"], AnyBase64, (46, 46))
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[

@@ -82,16 +82,13 @@ pub(super) static RULES: &[Rule] = &[
             ("OP_SECRET_KEY=A3-D9TTM4-FTM6ZADMAUC-NRKHX-78K2A-RHQ9N", "A3-D9TTM4-FTM6ZADMAUC-NRKHX-78K2A-RHQ9N"),
         ])
         .misses(&["paper size A3-landscape"]),
-    pattern(
-        "INFISICAL_TOKEN",
-        &["st."],
-        r"\bst\.[0-9a-f-]{24,36}\.[0-9a-f]{32}\.[0-9a-f]{32}\b",
-    )
+    prefixed("INFISICAL_TOKEN", &["st."], Dotted, (85, 110))
+        .allow(&["[g-zA-Z_]{3}"])
         .hits(&[
-            ("INFISICAL_TOKEN=st.14610566e7814650d1fbec05.b96619173e75237a51fb710ea220b9cc.8c383a04fe454bab760a312d6be48194", "st.14610566e7814650d1fbec05.b96619173e75237a51fb710ea220b9cc.8c383a04fe454bab760a312d6be48194"),
-            ("--token=st.017209c8-7a26-4c3a-9725-c600e0f13ea9.f92ae699e99194f9de2bf0bbba401f1b.f68e7210ef62965a20cbcb442f1391be", "st.017209c8-7a26-4c3a-9725-c600e0f13ea9.f92ae699e99194f9de2bf0bbba401f1b.f68e7210ef62965a20cbcb442f1391be"),
+            ("  infisical_token: st.14610566e7814650d1fbec05.b96619173e75237a51fb710ea220b9cc.8c383a04fe454bab760a312d6be48194", "st.14610566e7814650d1fbec05.b96619173e75237a51fb710ea220b9cc.8c383a04fe454bab760a312d6be48194"),
+            (r#"    "infisical_token": "st.017209c8-7a26-4c3a-9725-c600e0f13ea9.f92ae699e99194f9de2bf0bbba401f1b.f68e7210ef62965a20cbcb442f1391be","#, "st.017209c8-7a26-4c3a-9725-c600e0f13ea9.f92ae699e99194f9de2bf0bbba401f1b.f68e7210ef62965a20cbcb442f1391be"),
         ])
-        .misses(&["list.append(x)"]),
+        .misses(&["st.session_state.messages"]),
     pattern(
         "BITWARDEN_TOKEN",
         &["bws", "bitwarden", "access_token", "access-token"],
@@ -305,13 +302,13 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "PROXMOX_TOKEN",
         &["pveapitoken="],
-        r"PVEAPIToken=[\w.@!-]{3,80}=([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})",
+        r"PVEAPIToken=([\w.@!-]{3,80}=[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})",
     )
         .hits(&[
-            ("Authorization: PVEAPIToken=root@pam!ci=27956b63-fe8c-438a-ab3f-5a650a3e35d0", "27956b63-fe8c-438a-ab3f-5a650a3e35d0"),
-            ("-H 'Authorization: PVEAPIToken=ops@pve!tf=b3fe3999-1571-4e32-80cd-2b82d0092985'", "b3fe3999-1571-4e32-80cd-2b82d0092985"),
+            (r#"pve = "PVEAPIToken=root@pam!ci=27956b63-fe8c-438a-ab3f-5a650a3e35d0""#, "root@pam!ci=27956b63-fe8c-438a-ab3f-5a650a3e35d0"),
+            ("api.header('PVEAPIToken=ops@pve!tf=b3fe3999-1571-4e32-80cd-2b82d0092985')", "ops@pve!tf=b3fe3999-1571-4e32-80cd-2b82d0092985"),
         ])
-        .misses(&["PVEAPIToken=USER@REALM!TOKENID=UUID"]),
+        .misses(&[r#"if header.startswith("PVEAPIToken="):"#]),
     prefixed("KONG_TOKEN", &["kpat_", "spat_"], Alnum, (40, 60))
         .hits(&[
             ("https://api.example.com/v1/items?auth=kpat_LnZukEG52tlfDsvTdRgfmSfOjFB5Hcbz6NadeVzNDvzkHEp7&page=2", "kpat_LnZukEG52tlfDsvTdRgfmSfOjFB5Hcbz6NadeVzNDvzkHEp7"),
