@@ -21,6 +21,7 @@ mod quality;
 mod registry;
 mod saas;
 mod social;
+mod stored;
 
 use super::rule::{Charset, Rule, Shape};
 
@@ -44,6 +45,7 @@ pub(super) static RULES: &[&[Rule]] = &[
     saas::RULES,
     content::RULES,
     social::RULES,
+    stored::RULES,
 ];
 
 type Samples = &'static [(&'static str, &'static str)];

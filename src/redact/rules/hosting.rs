@@ -262,7 +262,7 @@ pub(super) static RULES: &[Rule] = &[
         ])
         .misses(&[r#"ovh_region = "eu-central-1""#]),
     assigned("OVH_APPLICATION_KEY", &["applicationkey", "ovhappkey"], Alnum, (16, 16))
-        .entropy(3.0)
+        .entropy(2.5)
         .allow(&["^[^0-9]+$"])
         .hits(&[
             (r#"  "ovh_application_key": "kc0otOdK8pImQf94","#, "kc0otOdK8pImQf94"),

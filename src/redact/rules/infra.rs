@@ -204,13 +204,14 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows ZXlKaGJHY2lPaUp0RWPoa and asks for the rest"]),
     pattern(
         "JWK_PRIVATE",
-        &[r#""d""#],
-        r#""d"\s{0,3}:\s{0,3}"([\w-]{42,700})""#,
+        &[r#""d""#, r#""p""#, r#""q""#, r#""dp""#, r#""dq""#, r#""qi""#, r#""k""#],
+        r#""(?:d|p|q|dp|dq|qi|k)"\s{0,3}:\s{0,3}"([\w-]{42,1400})""#,
     )
-        .entropy(3.5)
+        .entropy(3.8)
         .hits(&[
-            (r#"{"kty":"EC","crv":"P-256","d":"7aLBczfHjp-OsoFVUH0meKTM-ZtfLg5T9aJ4ICTGAN0","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}"#, "7aLBczfHjp-OsoFVUH0meKTM-ZtfLg5T9aJ4ICTGAN0"),
-            (r#"  "d": "dvrVWpQ3o-wpjgBvEKzWdRH43AcuaPH5JRcbBU9jAzw9gdKe29bKL_d7477H-wC-ovununEcGpDRi_Foay2eUvCElBM57DgHSSf1O_8ZzDa_rS5jJe6t0xal3n_Pp2oLay9I2p5vvdFnIB0awOSh94JZz4Gov9S1a4iVvZM_EzdjxQgfTc-3SqElf5zdC6JvMRczmwN-utZ2qX81lkBSs-ldnZgyxt_X0_Em8X03dgGFrd4-cd1_DJ4w2OzCIagw9W7bNjHDPPD-uhcw0QES9zW1Iuxzyo1LYjv1GmfgdCj5_hm-g38w9MX45Ke5-FLJPPTZZllTGEtadT_OPlIODy","#, "dvrVWpQ3o-wpjgBvEKzWdRH43AcuaPH5JRcbBU9jAzw9gdKe29bKL_d7477H-wC-ovununEcGpDRi_Foay2eUvCElBM57DgHSSf1O_8ZzDa_rS5jJe6t0xal3n_Pp2oLay9I2p5vvdFnIB0awOSh94JZz4Gov9S1a4iVvZM_EzdjxQgfTc-3SqElf5zdC6JvMRczmwN-utZ2qX81lkBSs-ldnZgyxt_X0_Em8X03dgGFrd4-cd1_DJ4w2OzCIagw9W7bNjHDPPD-uhcw0QES9zW1Iuxzyo1LYjv1GmfgdCj5_hm-g38w9MX45Ke5-FLJPPTZZllTGEtadT_OPlIODy"),
+            (r#"{"kty":"EC","crv":"P-256","d":"7aLBczfHjp-OsoFVUH0meKTM-ZtfLg5T9aJ4ICTGAN0","y":"b"}"#, "7aLBczfHjp-OsoFVUH0meKTM-ZtfLg5T9aJ4ICTGAN0"),
+            (r#"  "dp": "dvrVWpQ3o-wpjgBvEKzWdRH43AcuaPH5JRcbBU9jAzw9gdKe29bKL_d7477H-wC-ovununEcGpDRi_Foay2eUvCElBM57DgHSSf1O_8ZzDa_rS5jJe6t0xal3n_Pp2oLay9I2p5vvdFnIB0awOSh94JZz4Gov9S1a4iVvZM_EzdjxQgfTc-3SqElf5zdC6JvMRczmwN-utZ2qX81lkBSs-ldnZgyxt_X0_Em8X03dgGFrd4-cd1_DJ4w2OzCIagw9W7bNjHDPPD-uhcw0QES9zW1Iuxzyo1LYjv1GmfgdCj5_hm-g38w9MX45Ke5-FLJPPTZZllTGEtadT_OPlIODy","#, "dvrVWpQ3o-wpjgBvEKzWdRH43AcuaPH5JRcbBU9jAzw9gdKe29bKL_d7477H-wC-ovununEcGpDRi_Foay2eUvCElBM57DgHSSf1O_8ZzDa_rS5jJe6t0xal3n_Pp2oLay9I2p5vvdFnIB0awOSh94JZz4Gov9S1a4iVvZM_EzdjxQgfTc-3SqElf5zdC6JvMRczmwN-utZ2qX81lkBSs-ldnZgyxt_X0_Em8X03dgGFrd4-cd1_DJ4w2OzCIagw9W7bNjHDPPD-uhcw0QES9zW1Iuxzyo1LYjv1GmfgdCj5_hm-g38w9MX45Ke5-FLJPPTZZllTGEtadT_OPlIODy"),
+            (r#"{"kty":"oct","k":"m7S7d70Cur84ENfl3Ogp5oGJvhBNVn1sfDdXMcUd_Kj"}"#, "m7S7d70Cur84ENfl3Ogp5oGJvhBNVn1sfDdXMcUd_Kj"),
         ])
         .misses(&[r#""d": "2024-01-01""#]),
     pattern(
