@@ -9,13 +9,14 @@ use super::{assigned, nearby, pattern, prefixed};
 pub(super) static RULES: &[Rule] = &[
     // Amazon.
     prefixed("AWS_ACCESS_KEY_ID", &["AKIA", "ASIA", "ABIA", "ACCA"], Upper, (16, 16))
+        .allow(&["EXAMPLE$"])
         .hits(&[
             (r#"let client = Client::new("AKIAIR5AMDJV6MO2FKNG");"#, "AKIAIR5AMDJV6MO2FKNG"),
             ("AWS_ACCESS_KEY_ID=ASIAJGJ7MFUPLTO3UWDH", "ASIAJGJ7MFUPLTO3UWDH"),
             ("  aws_access_key_id: ABIAP76IWI54E4N4S7HJ", "ABIAP76IWI54E4N4S7HJ"),
             (r#"    "aws_access_key_id": "ACCAUVDKB2G6TUH47Z6P","#, "ACCAUVDKB2G6TUH47Z6P"),
         ])
-        .misses(&["AKIA${SUFFIX}", "ASIAPACIFICREGIONALOFFICE"]),
+        .misses(&["AKIA${SUFFIX}", "ASIAPACIFICREGIONALOFFICE", "aws_access_key_id = AKIAIOSFODNN7EXAMPLE"]),
     prefixed("AWS_LEGACY_ACCESS_KEY_ID", &["A3T"], Upper, (17, 17))
         .entropy(3.0)
         .hits(&[
@@ -29,7 +30,7 @@ pub(super) static RULES: &[Rule] = &[
         "(?:^|[^0-9A-Za-z/+_.-])([0-9A-Za-z/+]{40})(?:[^0-9A-Za-z/+=_-]|$)",
     )
         .entropy(4.0)
-        .allow(&["^[0-9a-f]{40}$", "^[0-9A-F]{40}$", "^[a-z/]+$", "^/?(?:[a-z][a-z0-9]*/)+[a-z0-9]*$"])
+        .allow(&["EXAMPLEKEY$", "^[0-9a-f]{40}$", "^[0-9A-F]{40}$", "^[a-z/]+$", "^/?(?:[a-z][a-z0-9]*/)+[a-z0-9]*$"])
         .hits(&[
             ("aws_secret_access_key = lKXEw0BcMrTVk/Ex4Ynb2Qewcp3mP/52lb6pcgQ4", "lKXEw0BcMrTVk/Ex4Ynb2Qewcp3mP/52lb6pcgQ4"),
             (r#"new BasicAWSCredentials(AKIA_ID, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34")"#, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34"),
@@ -354,7 +355,7 @@ pub(super) static RULES: &[Rule] = &[
         r#"(?i)access[_-]?key[_-]?id["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]?([0-9A-Za-z]{16,40})(?:[^0-9A-Za-z_.(-]|$)"#,
     )
         .entropy(2.8)
-        .allow(&["^[^0-9]+$"])
+        .allow(&["^[^0-9]+$", "EXAMPLE"])
         .hits(&[
             (r#"  "access_key_id": "398ae534c7c5c75cd38774a09543653c","#, "398ae534c7c5c75cd38774a09543653c"),
             (r#"accessKeyId: "5QWE1V2406QDQWHT8XEV","#, "5QWE1V2406QDQWHT8XEV"),

@@ -294,7 +294,7 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo retool_01bs8v4xbh52r6yg0ua8980v32 | tool login", "retool_01bs8v4xbh52r6yg0ua8980v32"),
         ])
         .misses(&["# the console shows retool_uFbVjt and asks for the rest"]),
-    assigned("FIVETRAN_SECRET", &["fivetran", "airbyte", "stitchdata", "hightouch", "census", "matillion", "lookerclientsecret", "lookersecret", "dagster", "astronomer"], Alnum, (24, 72))
+    assigned("FIVETRAN_SECRET", &["fivetran", "airbyte", "stitchdata", "hightouch", "matillion", "lookerclientsecret", "lookersecret", "dagster", "astronomer"], Alnum, (24, 72))
         .entropy(3.3)
         .allow(&["^[^0-9]+$"])
         .hits(&[

@@ -56,7 +56,7 @@ pub(super) static RULES: &[Rule] = &[
             ("DRONE_RPC_SECRET=hWIgHQg35OhzUMzppR6Jgue5dSTjNssr", "hWIgHQg35OhzUMzppR6Jgue5dSTjNssr"),
         ])
         .misses(&[r#"drone_region = "eu-central-1""#]),
-    assigned("CI_TOKEN", &["bitrise", "codefresh", "semaphoretoken", "appveyor", "codemagic", "buddyworks", "gocdtoken", "bambootoken", "concourse", "spinnaker", "wercker", "cirrustoken", "codeship"], Dotted, (20, 100))
+    assigned("CI_TOKEN", &["bitrise", "codefresh", "semaphoretoken", "appveyor", "codemagic", "buddyworks", "gocdtoken", "bambootoken", "wercker", "cirrustoken", "codeship"], Dotted, (20, 100))
         .entropy(3.3)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -179,7 +179,7 @@ pub(super) static RULES: &[Rule] = &[
             ("SCALINGO_TOKEN=tk-us-oQoixlOHqFSfjoJRk8XFL3uqUzoqICELZHcjsEpglbJz2zrt", "tk-us-oQoixlOHqFSfjoJRk8XFL3uqUzoqICELZHcjsEpglbJz2zrt"),
         ])
         .misses(&["# the console shows tk-us-secpg8 and asks for the rest"]),
-    assigned("PAAS_TOKEN", &["koyeb", "northflank", "platformsh", "clevercloud", "zeabur", "qovery", "porter", "cyclic", "aptible", "pantheon", "acquia", "kinsta", "wpengine", "cloudways", "surgetoken", "gigalixir"], Token, (32, 80))
+    assigned("PAAS_TOKEN", &["koyeb", "northflank", "platformsh", "clevercloud", "zeabur", "qovery", "aptible", "pantheon", "acquia", "kinsta", "wpengine", "cloudways", "surgetoken", "gigalixir"], Token, (32, 80))
         .entropy(3.3)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -387,7 +387,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'dnsimple_u_mRYQ23876axfWbcUMun0d4OSuzKl6epJ']", "dnsimple_u_mRYQ23876axfWbcUMun0d4OSuzKl6epJ"),
         ])
         .misses(&["# the console shows dnsimple_a_UXFrON and asks for the rest"]),
-    assigned("REGISTRAR_KEY", &["godaddy", "namecheap", "gandi", "namecom", "nsone", "ns1apikey", "dnsmadeeasy", "desec", "duckdns", "cloudns", "dynuapi", "luadns", "powerdns", "rfc2136"], AnyBase64, (20, 96))
+    assigned("REGISTRAR_KEY", &["godaddy", "namecheap", "gandi", "nsone", "ns1apikey", "dnsmadeeasy", "desec", "duckdns", "cloudns", "dynuapi", "luadns", "powerdns", "rfc2136"], AnyBase64, (20, 96))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[

@@ -351,7 +351,7 @@ pub(super) static RULES: &[Rule] = &[
             ("const messagebirdKey = '02aS7Ng7BCDWNTO5HywhOl7Dv';", "02aS7Ng7BCDWNTO5HywhOl7Dv"),
         ])
         .misses(&[r#"messagebird_region = "eu-central-1""#]),
-    assigned("PLIVO_TOKEN", &["plivo", "telnyx", "sinch", "bandwidth", "infobip"], AnyBase64, (40, 64))
+    assigned("PLIVO_TOKEN", &["plivo", "telnyx", "sinch", "infobip"], AnyBase64, (40, 64))
         .entropy(3.5)
         .allow(&["^[0-9a-f]{40}$", "^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[

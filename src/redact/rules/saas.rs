@@ -84,7 +84,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#""clickup": "pk_0741125_6HJE0KRZ0LE55JVT1H9PKNVAEL5GBVZB""#, "pk_0741125_6HJE0KRZ0LE55JVT1H9PKNVAEL5GBVZB"),
         ])
         .misses(&[r#"pk_column = "id""#]),
-    assigned("TASK_TOOL_TOKEN", &["todoist", "pipedrive", "freshdesk", "freshservice", "zohodesk", "helpscout", "gorgias", "basecamp", "shortcut", "clubhouse", "pivotaltracker", "wrike", "smartsheet", "mondaycom", "jotform", "surveymonkey", "harvestapp", "togglapi", "clockify"], Token, (20, 80))
+    assigned("TASK_TOOL_TOKEN", &["todoist", "pipedrive", "freshdesk", "freshservice", "zohodesk", "helpscout", "gorgias", "pivotaltracker", "wrike", "smartsheet", "mondaycom", "jotform", "surveymonkey", "harvestapp", "togglapi", "clockify"], Token, (20, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[

@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "reddit_secret": "yX9-DD5HkiqN3EeFecNP9JIEVz4","#, "yX9-DD5HkiqN3EeFecNP9JIEVz4"),
         ])
         .misses(&[r#"reddit_region = "eu-central-1""#]),
-    assigned("MEDIA_API_SECRET", &["vimeo", "strava", "tumblr", "flickr", "soundcloud", "lastfm", "dailymotion", "wistia", "trakt", "musixmatch", "genius", "deezer", "bitly", "tinyurl", "rebrandly", "eventbrite", "meetup", "foursquare", "yelp", "zomato"], Token, (32, 128))
+    assigned("MEDIA_API_SECRET", &["vimeo", "strava", "tumblr", "flickr", "soundcloud", "lastfm", "dailymotion", "wistia", "trakt", "musixmatch", "deezer", "bitly", "tinyurl", "rebrandly", "eventbrite", "foursquare"], Token, (32, 128))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
