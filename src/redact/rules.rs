@@ -20,6 +20,7 @@ mod payment;
 mod quality;
 mod registry;
 mod saas;
+mod settings;
 mod social;
 mod stored;
 
@@ -46,6 +47,7 @@ pub(super) static RULES: &[&[Rule]] = &[
     content::RULES,
     social::RULES,
     stored::RULES,
+    settings::RULES,
 ];
 
 type Samples = &'static [(&'static str, &'static str)];
