@@ -206,7 +206,7 @@ static FILLER_WORDS: &[&str] = &[
     "please", "postgres", "private", "prod", "production", "project", "provide", "provided", "public", "put", "pw", "pwd", "qwerty", "random", "real", "redacted", "refresh", "remove", "repeat",
     "replace", "replaced", "request", "required", "reset", "root", "salt", "same", "sample", "schema", "secret", "secrets", "secure", "seed", "select", "sensitive", "server", "service",
     "session", "set", "shared", "should", "sign", "signature", "signing", "some", "something", "stage", "staging", "strict", "string", "strong", "stub", "super", "supersecret", "system",
-    "tba", "tbd", "team", "temp", "temporary", "tenant", "test", "tester", "testing", "text", "that", "the", "this", "to", "todo", "token", "tokens", "true", "type", "undefined", "unknown", "unset", "update", "url",
+    "tba", "tbd", "team", "temp", "temporary", "tenant", "test", "tester", "testing", "text", "that", "the", "this", "to", "todo", "token", "tokens", "true", "type", "undefined", "unique", "phrase", "unknown", "unset", "update", "url",
     "use", "user", "username", "users", "uuid", "valid", "value", "values", "var", "variable", "via", "webhook", "with", "word", "wrong", "www", "xxx", "xxxx", "xxxxx", "xxxxxx", "yes", "you",
     "your", "yours", "yyy", "zzz", "x", "y", "com", "org", "net", "io", "dot", "mail", "hello", "world", "bogus", "nope", "whatever", "blah", "abc", "abcd", "abcde", "abcdef", "xyz",
 ];

@@ -145,7 +145,8 @@ fn is_strong(form: Form, value: &[u8]) -> bool {
 
 /// `some_name2`, `SomeName`: an identifier rather than a drawn value.
 fn is_name_like(value: &[u8]) -> bool {
-    value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
+    let hex = value.len() >= 16 && value.iter().all(u8::is_ascii_hexdigit) && value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
+    !hex && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
 }
 
 /// `auth.login.title`, `user-token`, `a/b/c`: written words with separators.
@@ -354,7 +355,7 @@ static KEY_WORDS: &[&[u8]] = &[
 ];
 
 static WEAK_WORDS: &[&[u8]] = &[
-    b"auth", b"authorization", b"salt", b"signature", b"session", b"sessionid", b"sid", b"cookie", b"webhook", b"seed", b"otp", b"license", b"pepper", b"cipher", b"sas", b"sig", b"signing", b"nonce",
+    b"auth", b"salt", b"signature", b"session", b"sessionid", b"sid", b"webhook", b"seed", b"otp", b"license", b"pepper", b"cipher", b"sas", b"sig", b"signing", b"nonce",
     b"apikeys", b"encryption", b"dsn", b"private", b"consumer", b"sessid", b"passkey", b"hash", b"hook",
 ];
 
@@ -369,5 +370,5 @@ static PUBLIC_WORDS: &[&[u8]] = &[
 pub(super) fn is_about_only(name: &[u8]) -> bool {
     let words = Words::of(name);
     let words = words.as_slice();
-    words.last().is_some_and(|last| is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid"))
+    words.last().is_some_and(|last| matches!(*last, b"commit" | b"rev" | b"revision" | b"hash") || is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid"))
 }

@@ -197,8 +197,13 @@ impl Scanner<'_, '_, '_> {
 
     /// Reads the assignment around `at`; gives the end of its name, so that no name is read twice.
     fn assigned(&mut self, line: Line, text: &[u8], lower: &[u8], at: usize, hits: &[Hit]) -> usize {
+        let name = assign::name_around(text, at);
+        // The user of a URL is not assigned its password: the URL's own reader knows where that ends.
+        if text[..name.start].ends_with(b"://") {
+            return name.end;
+        }
         let Some(Assignment { name, value, form }) = assign::read(text, at, self.region.kind) else {
-            return assign::name_around(text, at).end;
+            return name.end;
         };
         let literal = &text[value.clone()];
         if let Some(rule) = self.vendor(lower, &name, literal, form, hits) {
@@ -271,7 +276,7 @@ impl Scanner<'_, '_, '_> {
             if value.is_empty() || filter::is_reference(value) && !value.starts_with(b"$") || !self.accepts(loaded, value, value) {
                 continue;
             }
-            if generic && filter::is_placeholder(value) {
+            if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
             self.out.push(Span { start: line.start + start + found.start(), end: line.start + start + found.end(), name: Name::Rule(loaded.rule.name) });
