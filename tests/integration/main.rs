@@ -1,8 +1,10 @@
 //! Integration tests: they run the binary against real repositories, processes and servers.
 #![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
 
+mod diff_fetch_ci;
 mod diff_parse;
 mod docs;
 mod failures;
+mod forge;
 mod sandbox;
 mod tidy;
