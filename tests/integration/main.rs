@@ -2,7 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
 
 mod diff_fetch_ci;
+mod diff_fetch_local;
 mod diff_parse;
+mod diff_prepare;
 mod docs;
 mod failures;
 mod forge;
