@@ -1,1 +1,334 @@
-//! (empty)
+//! What earlier runs said in this merge request, from its notes and discussions.
+//!
+//! Markers count only on notes that the token's own user wrote: nobody else can suppress a review or forge a digest.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::contracts::{Fingerprint, PriorComment, PriorDigest, PriorFinding, PriorSummary};
+
+/// A note of the merge request, alone or in a discussion.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NoteView {
+    pub id: u64,
+    pub body: String,
+    pub author_id: u64,
+    /// GitLab wrote it.
+    pub system: bool,
+    pub created_at: String,
+    /// None where the listing does not say.
+    pub discussion_id: Option<String>,
+    /// File it stands on.
+    pub path: Option<String>,
+    /// Line it stands on.
+    pub line: Option<u32>,
+    pub resolved: bool,
+}
+
+/// What earlier runs left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prior {
+    pub digest: PriorDigest,
+    /// Findings that an own discussion carries, open or resolved.
+    pub finding_ids: BTreeSet<String>,
+    /// The newest own note with the tag.
+    pub summary_note_id: Option<u64>,
+}
+
+/// Start of every marker.
+pub const MARKER: &str = "<!-- diffsan:";
+/// Most findings in a digest.
+pub const MOST_FINDINGS: usize = 50;
+/// Most characters of a digest's hint.
+pub const HINT_CHARS: usize = 240;
+
+/// Reads notes in any order; one that is listed twice, alone and in its discussion, counts once.
+pub fn read<'a>(own_user: u64, tag: &str, notes: impl IntoIterator<Item = &'a NoteView>) -> Prior {
+    let notes = unique(notes);
+    let is_own = |note: &&&NoteView| note.author_id == own_user && !note.system;
+    let tag_marker = marker(tag);
+    let (mut tagged, own): (Vec<&NoteView>, Vec<&NoteView>) =
+        notes.iter().filter(is_own).partition(|note| note.body.contains(&tag_marker));
+    tagged.reverse();
+    Prior {
+        finding_ids: own.iter().flat_map(|note| values(&note.body, "finding:")).map(str::to_owned).collect(),
+        summary_note_id: tagged.first().map(|note| note.id),
+        digest: PriorDigest {
+            prior_fingerprint: tagged.first().and_then(|note| fingerprint(&note.body)),
+            findings: findings(&tagged),
+            summary_hint: tagged.first().and_then(|note| hint(note)),
+            summaries: tagged.iter().take(MOST_SUMMARIES).map(|note| summary(note)).collect(),
+            inline_comments: comments(&notes, own_user),
+        },
+    }
+}
+
+/// `<!-- diffsan:<value> -->`.
+pub fn marker(value: &str) -> String {
+    format!("{MARKER}{value} -->")
+}
+
+/// The marker that ends the body of a finding's discussion.
+pub fn finding_marker(finding_id: &str) -> String {
+    marker(&format!("finding:{finding_id}"))
+}
+
+/// A digest as its marker carries it.
+pub fn encode(digest: &PriorDigest) -> String {
+    STANDARD.encode(serde_json::to_vec(digest).unwrap_or_default())
+}
+
+const MOST_SUMMARIES: usize = 20;
+const MOST_COMMENTS: usize = 100;
+const TEXT_CHARS: usize = 4_000;
+const COMMENT_CHARS: usize = 1_500;
+const FIELD_CHARS: usize = 300;
+/// A longer payload is not one of ours.
+const PAYLOAD_BYTES: usize = 256 * 1024;
+
+/// By id, so that the newest comes last; ids grow with time, while clocks and their zones differ.
+fn unique<'a>(notes: impl IntoIterator<Item = &'a NoteView>) -> Vec<&'a NoteView> {
+    let mut by_id: BTreeMap<u64, &NoteView> = BTreeMap::new();
+    for note in notes {
+        by_id
+            .entry(note.id)
+            .and_modify(|known| {
+                if known.discussion_id.is_none() {
+                    *known = note;
+                }
+            })
+            .or_insert(note);
+    }
+    by_id.into_values().collect()
+}
+
+/// The values of the markers that begin with `kind`, in order.
+fn values<'a>(body: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    body.split(MARKER).skip(1).filter_map(move |rest| {
+        let (value, _) = rest.split_once(" -->")?;
+        value.strip_prefix(kind).filter(|value| !value.is_empty() && !value.contains(['\n', ' ', '<', '>']))
+    })
+}
+
+fn fingerprint(body: &str) -> Option<Fingerprint> {
+    let (algo, value) = values(body, "fingerprint:").last()?.split_once(':')?;
+    Some(Fingerprint { algo: clip(algo, 32), value: clip(value, 128) })
+}
+
+/// The findings of all digests, newest first, each once.
+fn findings(tagged: &[&NoteView]) -> Vec<PriorFinding> {
+    let mut seen = HashSet::new();
+    tagged
+        .iter()
+        .flat_map(|note| payload(&note.body).map(|payload| finding_list(&payload)).unwrap_or_default())
+        .filter(|finding| seen.insert(finding.finding_id.clone()))
+        .take(MOST_FINDINGS)
+        .collect()
+}
+
+/// The digest of a note, as far as it can be read.
+fn payload(body: &str) -> Option<Value> {
+    let encoded = values(body, "prior_digest:").last().filter(|encoded| encoded.len() <= PAYLOAD_BYTES)?;
+    serde_json::from_slice(&STANDARD.decode(encoded).ok()?).ok()
+}
+
+/// What does not look like a finding is passed over: a newer version may say more, or differently.
+fn finding_list(payload: &Value) -> Vec<PriorFinding> {
+    let items = payload.get("findings").and_then(Value::as_array);
+    let read = |item: &Value| serde_json::from_value::<PriorFinding>(item.clone()).ok();
+    let clipped = |finding: PriorFinding| PriorFinding {
+        finding_id: clip(&finding.finding_id, 80),
+        path: clip(&finding.path, 1_000),
+        line_range: clip(&finding.line_range, 40),
+        title: clip(&finding.title, FIELD_CHARS),
+        severity: finding.severity,
+    };
+    items.map(|items| items.iter().take(MOST_FINDINGS).filter_map(read).map(clipped).collect()).unwrap_or_default()
+}
+
+fn hint(note: &NoteView) -> Option<String> {
+    let said = payload(&note.body).and_then(|payload| payload.get("summary_hint")?.as_str().map(str::to_owned));
+    let hint = said.unwrap_or_else(|| text(&note.body).to_owned());
+    let hint = clip(&hint.split_whitespace().collect::<Vec<_>>().join(" "), HINT_CHARS);
+    (!hint.is_empty()).then_some(hint)
+}
+
+fn summary(note: &NoteView) -> PriorSummary {
+    PriorSummary { note_id: note.id, text: clip(text(&note.body), TEXT_CHARS) }
+}
+
+/// What a person reads in an own note: everything before its first marker.
+fn text(body: &str) -> &str {
+    body.split(MARKER).next().unwrap_or_default().trim()
+}
+
+/// Discussions on lines of the diff, the newest at the end, each with the replies it got.
+fn comments(notes: &[&NoteView], own_user: u64) -> Vec<PriorComment> {
+    let mut discussions: BTreeMap<&str, Vec<&NoteView>> = BTreeMap::new();
+    for note in notes.iter().filter(|note| !note.system) {
+        if let Some(id) = &note.discussion_id {
+            discussions.entry(id).or_default().push(note);
+        }
+    }
+    let mut comments: Vec<PriorComment> =
+        discussions.into_iter().filter_map(|(id, notes)| comment(id, &notes, own_user)).collect();
+    comments.sort_by_key(|comment| comment.note_id);
+    comments.split_off(comments.len().saturating_sub(MOST_COMMENTS))
+}
+
+fn comment(id: &str, notes: &[&NoteView], own_user: u64) -> Option<PriorComment> {
+    let (first, replies) = notes.split_first()?;
+    first.path.as_ref()?;
+    let own = first.author_id == own_user;
+    let mut body = if own { text(&first.body) } else { first.body.trim() }.to_owned();
+    for reply in replies {
+        body.push_str("\n\nReply: ");
+        body.push_str(reply.body.trim());
+    }
+    Some(PriorComment {
+        discussion_id: id.to_owned(),
+        note_id: first.id,
+        path: first.path.clone(),
+        line: first.line,
+        resolved: first.resolved,
+        own,
+        body: clip(&body, COMMENT_CHARS),
+    })
+}
+
+/// At most so many characters; an ellipsis says that there were more.
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contracts::Severity;
+
+    const OWN: u64 = 7;
+
+    fn note(id: u64, author_id: u64, body: &str) -> NoteView {
+        NoteView { id, author_id, body: body.to_owned(), ..NoteView::default() }
+    }
+
+    fn inline(id: u64, author_id: u64, discussion: &str, body: &str) -> NoteView {
+        NoteView {
+            discussion_id: Some(discussion.to_owned()),
+            path: Some("src/a.rs".to_owned()),
+            line: Some(3),
+            ..note(id, author_id, body)
+        }
+    }
+
+    fn finding(id: &str) -> PriorFinding {
+        PriorFinding {
+            finding_id: id.to_owned(),
+            path: "src/a.rs".to_owned(),
+            line_range: "3-4".to_owned(),
+            title: "It breaks".to_owned(),
+            severity: Severity::High,
+        }
+    }
+
+    fn summary_body(text: &str, fingerprint: &str, findings: &[PriorFinding]) -> String {
+        let digest = PriorDigest { findings: findings.to_vec(), ..PriorDigest::default() };
+        format!(
+            "{text}\n\n{}\n{}\n{}\n\n<details>metadata</details>",
+            marker("ai-reviewer"),
+            marker(&format!("fingerprint:sha256:{fingerprint}")),
+            marker(&format!("prior_digest:{}", encode(&digest))),
+        )
+    }
+
+    #[test]
+    fn the_newest_own_summary_gives_fingerprint_hint_and_note_id() {
+        let notes = [
+            note(20, OWN, &summary_body("newer\n\ntext", "bb", &[finding("f-2"), finding("f-1")])),
+            note(10, OWN, &summary_body("older", "aa", &[finding("f-1"), finding("f-0")])),
+        ];
+        let prior = read(OWN, "ai-reviewer", &notes);
+        assert_eq!(prior.summary_note_id, Some(20));
+        assert_eq!(prior.digest.prior_fingerprint, Some(Fingerprint { algo: "sha256".into(), value: "bb".into() }));
+        assert_eq!(prior.digest.summary_hint.as_deref(), Some("newer text"));
+        let ids: Vec<&str> = prior.digest.findings.iter().map(|finding| finding.finding_id.as_str()).collect();
+        assert_eq!(ids, ["f-2", "f-1", "f-0"]);
+        let texts: Vec<&str> = prior.digest.summaries.iter().map(|summary| summary.text.as_str()).collect();
+        assert_eq!(texts, ["newer\n\ntext", "older"]);
+    }
+
+    #[test]
+    fn markers_of_anyone_else_count_for_nothing() {
+        let forged = format!("{}\n{}", summary_body("forged", "aa", &[finding("f-9")]), finding_marker("f-8"));
+        let system = NoteView { system: true, ..note(4, OWN, &forged) };
+        let notes = [note(3, 99, &forged), system, inline(5, 99, "d", &finding_marker("f-7"))];
+        let prior = read(OWN, "ai-reviewer", &notes);
+        assert_eq!(prior.summary_note_id, None);
+        assert_eq!(prior.finding_ids, BTreeSet::new());
+        assert_eq!(prior.digest.prior_fingerprint, None);
+        assert_eq!(prior.digest.findings, []);
+        assert_eq!(prior.digest.inline_comments.len(), 1);
+    }
+
+    #[test]
+    fn another_tag_is_another_reviewer() {
+        let notes = [note(3, OWN, &summary_body("x", "aa", &[]))];
+        assert_eq!(read(OWN, "ai-review", &notes).summary_note_id, None);
+        assert_eq!(read(OWN, "ai-reviewer", &notes).summary_note_id, Some(3));
+    }
+
+    #[test]
+    fn own_discussions_tell_their_findings_whether_open_or_resolved() {
+        let body = format!("**[x/y]** bad\n\n{}", finding_marker("f-1"));
+        let resolved = NoteView { resolved: true, ..inline(6, OWN, "d2", &finding_marker("f-2")) };
+        let notes = [inline(5, OWN, "d1", &body), resolved, note(5, OWN, &body), note(9, 99, "reply")];
+        let prior = read(OWN, "ai-reviewer", &notes);
+        assert_eq!(prior.finding_ids.iter().map(String::as_str).collect::<Vec<_>>(), ["f-1", "f-2"]);
+        let comments = &prior.digest.inline_comments;
+        assert_eq!(comments.len(), 2);
+        assert_eq!((comments[0].body.as_str(), comments[0].own, comments[0].resolved), ("**[x/y]** bad", true, false));
+        assert!(comments[1].resolved);
+    }
+
+    #[test]
+    fn comments_of_others_inform_with_their_replies() {
+        let notes = [inline(5, 99, "d1", "why?"), inline(8, OWN, "d1", "because"), note(6, 99, "general")];
+        let prior = read(OWN, "ai-reviewer", &notes);
+        let comment = &prior.digest.inline_comments[0];
+        assert_eq!(comment.body, "why?\n\nReply: because");
+        assert_eq!((comment.note_id, comment.line, comment.own), (5, Some(3), false));
+        assert_eq!(prior.digest.inline_comments.len(), 1);
+    }
+
+    #[test]
+    fn broken_huge_and_newer_payloads_are_survived() {
+        let newer = serde_json::json!({
+            "findings": [{"finding_id": "f-1", "path": "a", "line_range": "1", "title": "t".repeat(5000), "severity": "high", "new": 1},
+                {"finding_id": "f-2", "severity": "apocalyptic"}, 7],
+            "summary_hint": "x".repeat(1000), "future": {}
+        });
+        let encoded = STANDARD.encode(newer.to_string());
+        let huge = STANDARD.encode(vec![b'['; PAYLOAD_BYTES]);
+        for (payload, findings) in [(encoded.as_str(), 1), ("%%%", 0), ("", 0), ("bnVsbA==", 0), (huge.as_str(), 0)] {
+            let body = format!("text\n{}\n{}", marker("ai-reviewer"), marker(&format!("prior_digest:{payload}")));
+            let digest = read(OWN, "ai-reviewer", &[note(1, OWN, &body)]).digest;
+            assert_eq!(digest.findings.len(), findings, "{payload:.20}");
+            assert!(digest.findings.iter().all(|finding| finding.title.chars().count() <= FIELD_CHARS));
+            assert!(digest.summary_hint.is_some_and(|hint| hint.chars().count() <= HINT_CHARS));
+        }
+        let unclosed = format!("{} {MARKER}fingerprint:sha256", marker("ai-reviewer"));
+        assert_eq!(read(OWN, "ai-reviewer", &[note(1, OWN, &unclosed)]).digest.prior_fingerprint, None);
+    }
+
+    #[test]
+    fn no_notes_are_no_digest() {
+        let prior = read(OWN, "ai-reviewer", &[]);
+        assert_eq!(serde_json::to_string(&prior.digest).expect("json"), "{}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Integration tests: they run the binary against real repositories, processes and servers.
 #![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
 
+mod agents;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
@@ -8,5 +9,7 @@ mod diff_prepare;
 mod docs;
 mod failures;
 mod forge;
+mod gitlab;
+mod gitlab_client;
 mod sandbox;
 mod tidy;

@@ -1,0 +1,729 @@
+//! Makes text that others wrote harmless in a GitLab note: nothing in it acts, notifies, loads or hides.
+//!
+//! GitLab's Markdown is read twice there: once for quick actions, once for rendering. This file does
+//! not guess how either will read a hostile text; it rewrites the text into a form that has only one reading.
+//! Fenced code is moved to column 0 of the document, closed, and fenced longer than what it holds. Inline code must
+//! close on the line it opens on. Everywhere else, each character that could begin something gets a backslash, and
+//! what a backslash cannot stop (addresses, commit ids) becomes inline code.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// How often each kind of thing was neutralised.
+pub type Counts = BTreeMap<String, u64>;
+
+/// Harmless text, and what was done to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clean {
+    pub text: String,
+    pub counts: Counts,
+}
+
+/// Neutralises Markdown. The result is meant to stand between blank lines at the left margin of a note.
+pub fn markdown(text: &str) -> Clean {
+    let mut cleaner = Cleaner::default();
+    let text = cleaner.visible(text);
+    let lines: Vec<&str> = text.trim_matches('\n').split('\n').collect();
+    let tables = table_lines(&lines);
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        if let Some(fence) = Fence::opened_by(line) {
+            at = cleaner.fenced(&lines, at, &fence);
+        } else {
+            cleaner.prose(line, tables.get(at).copied().unwrap_or(false));
+            cleaner.out.push('\n');
+            at += 1;
+        }
+    }
+    cleaner.finish()
+}
+
+/// Neutralises a text that must stay on one line, such as a title or a headline.
+pub fn line(text: &str) -> Clean {
+    let mut cleaner = Cleaner::default();
+    let text = cleaner.visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    cleaner.prose(&text, true);
+    cleaner.finish()
+}
+
+/// The text as inline code on one line.
+pub fn code(text: &str) -> String {
+    let text = visible(text, &mut Counts::new()).split_whitespace().collect::<Vec<_>>().join(" ");
+    let ticks = "`".repeat(longest_run(&text, b'`') + 1);
+    let pad = if text.is_empty() || text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// The text as a fenced block that nothing in it can leave.
+pub fn fence(info: &str, text: &str) -> String {
+    let ticks = "`".repeat(longest_run(text, b'`').max(2) + 1);
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let feed = if text.is_empty() { "" } else { "\n" };
+    format!("{ticks}{info}\n{text}{feed}{ticks}")
+}
+
+/// The text inside `<code>`, for places where GitLab reads HTML and no Markdown.
+pub fn html_code(text: &str) -> String {
+    let text = visible(text, &mut Counts::new()).split_whitespace().collect::<Vec<_>>().join(" ");
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    format!("<code>{escaped}</code>")
+}
+
+/// Control, bidirectional and invisible characters replaced by their names; every line ends in a line feed.
+pub fn visible(text: &str, counts: &mut Counts) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => {
+                chars.next_if_eq(&'\n');
+                out.push('\n');
+            }
+            _ if is_hidden(c) => {
+                count(counts, "control");
+                out.push_str(&format!("[U+{:04X}]", u32::from(c)));
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Adds the counts of one text to those of all.
+pub fn add(into: &mut Counts, more: &Counts) {
+    for (kind, times) in more {
+        *into.entry(kind.clone()).or_default() += times;
+    }
+}
+
+/// Comrak reads no longer run of backticks as inline code.
+const MOST_TICKS: usize = 16;
+
+/// Languages that a fence may name; GitLab hands some others to renderers, to servers, or to the "apply" button.
+const LANGUAGES: &[&str] = &[
+    "asm",
+    "awk",
+    "bash",
+    "bat",
+    "c",
+    "c++",
+    "cmake",
+    "conf",
+    "console",
+    "cpp",
+    "cs",
+    "csharp",
+    "css",
+    "csv",
+    "cuda",
+    "cxx",
+    "d",
+    "dart",
+    "diff",
+    "docker",
+    "dockerfile",
+    "elixir",
+    "elm",
+    "erb",
+    "erlang",
+    "fish",
+    "fortran",
+    "fsharp",
+    "go",
+    "golang",
+    "gradle",
+    "graphql",
+    "groovy",
+    "h",
+    "haml",
+    "haskell",
+    "hcl",
+    "hpp",
+    "html",
+    "http",
+    "ini",
+    "java",
+    "javascript",
+    "js",
+    "json",
+    "json5",
+    "jsonc",
+    "jsonl",
+    "jsx",
+    "julia",
+    "kotlin",
+    "kt",
+    "latex",
+    "less",
+    "lisp",
+    "log",
+    "lua",
+    "make",
+    "makefile",
+    "markdown",
+    "matlab",
+    "md",
+    "nginx",
+    "nim",
+    "nix",
+    "objc",
+    "ocaml",
+    "pascal",
+    "patch",
+    "perl",
+    "php",
+    "plain",
+    "plaintext",
+    "powershell",
+    "prolog",
+    "properties",
+    "proto",
+    "protobuf",
+    "ps1",
+    "py",
+    "python",
+    "r",
+    "rb",
+    "regex",
+    "rs",
+    "rst",
+    "ruby",
+    "rust",
+    "sass",
+    "scala",
+    "scheme",
+    "scss",
+    "sh",
+    "shell",
+    "solidity",
+    "sql",
+    "svelte",
+    "swift",
+    "tcl",
+    "terraform",
+    "text",
+    "tf",
+    "toml",
+    "ts",
+    "tsx",
+    "txt",
+    "typescript",
+    "vb",
+    "verilog",
+    "vhdl",
+    "vim",
+    "vue",
+    "wasm",
+    "xml",
+    "yaml",
+    "yml",
+    "zig",
+    "zsh",
+];
+
+/// Words that make a reference close what it names.
+const CLOSING: &[&str] = &[
+    "close",
+    "closes",
+    "closed",
+    "closing",
+    "fix",
+    "fixes",
+    "fixed",
+    "fixing",
+    "resolve",
+    "resolves",
+    "resolved",
+    "resolving",
+    "implement",
+    "implements",
+    "implemented",
+    "implementing",
+];
+
+#[derive(Default)]
+struct Cleaner {
+    out: String,
+    counts: Counts,
+}
+
+impl Cleaner {
+    fn visible(&mut self, text: &str) -> String {
+        visible(text, &mut self.counts)
+    }
+
+    fn finish(mut self) -> Clean {
+        self.out.truncate(self.out.trim_end_matches('\n').len());
+        Clean { text: self.out, counts: self.counts }
+    }
+
+    fn count(&mut self, kind: &str) {
+        count(&mut self.counts, kind);
+    }
+
+    /// Writes one fenced block in its only form and returns the number of the line after it.
+    fn fenced(&mut self, lines: &[&str], opening: usize, fence: &Fence<'_>) -> usize {
+        let mut content = Vec::new();
+        let mut at = opening + 1;
+        let mut closed = false;
+        while let Some(line) = lines.get(at).and_then(|line| fence.content(line)) {
+            at += 1;
+            if fence.closed_by(line) {
+                closed = true;
+                break;
+            }
+            content.push(line);
+        }
+        if !closed {
+            self.count("fence");
+        }
+        let ticks = content.iter().map(|line| longest_run(line, b'`')).max().unwrap_or(0).max(2) + 1;
+        let ticks = "`".repeat(ticks);
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+        let language = self.language(fence.info);
+        self.out.push_str(&ticks);
+        self.out.push_str(&language);
+        self.out.push('\n');
+        for line in content {
+            if is_command(line) {
+                self.count("quick_action");
+                self.out.push(' ');
+            }
+            self.out.push_str(line);
+            self.out.push('\n');
+        }
+        self.out.push_str(&ticks);
+        self.out.push('\n');
+        if lines.get(at).is_some_and(|next| !next.trim().is_empty()) {
+            self.out.push('\n');
+        }
+        at
+    }
+
+    fn language(&mut self, info: &str) -> String {
+        let name = info.split([' ', '\t', '{', ',']).next().unwrap_or_default().to_ascii_lowercase();
+        if info.trim().is_empty() || LANGUAGES.contains(&name.as_str()) {
+            return name;
+        }
+        self.count("fence_language");
+        "text".to_owned()
+    }
+
+    /// Writes one line that is not fenced code.
+    fn prose(&mut self, line: &str, in_table: bool) {
+        let bytes = line.as_bytes();
+        let quote = quote_fence(line);
+        let facts = LineFacts::of(line, in_table);
+        let mut at = 0;
+        if bytes.first() == Some(&b'/') && bytes.get(1).is_some_and(u8::is_ascii_alphabetic) {
+            self.escape("quick_action");
+        } else if line.starts_with("::include") {
+            self.escape("include");
+        }
+        while at < bytes.len() {
+            if quote == Some(at) {
+                self.escape("quote");
+            }
+            let plain = bytes[at..].iter().position(|byte| is_special(*byte)).unwrap_or(bytes.len() - at);
+            let stop = quote.filter(|quote| *quote > at).map_or(at + plain, |quote| quote.min(at + plain));
+            if stop > at {
+                self.out.push_str(&line[at..stop]);
+                at = stop;
+                continue;
+            }
+            at = self.special(line, at, &facts);
+        }
+    }
+
+    /// Writes what begins with the special byte at `at`, and returns where it ends.
+    fn special(&mut self, line: &str, at: usize, facts: &LineFacts) -> usize {
+        let bytes = line.as_bytes();
+        let next = bytes.get(at + 1).copied();
+        let names = |more: &[u8]| next.is_some_and(|byte| is_word(byte) || more.contains(&byte));
+        match bytes[at] {
+            b'\\' if next.is_some_and(|byte| byte.is_ascii_punctuation()) => {
+                self.out.push_str(&line[at..at + 2]);
+                return at + 2;
+            }
+            b'`' => return self.ticks(line, at, facts),
+            b'@' if next.is_some_and(|byte| !byte.is_ascii_whitespace()) => self.escape("mention"),
+            b'$' => self.reference(),
+            b'#' if names(b"") => self.reference(),
+            b'&' if names(b"#\"") => self.reference(),
+            b'~' | b'%' | b'^' if names(b"\"{[") => self.reference(),
+            b'!' if next == Some(b'[') => self.escape("image"),
+            b'!' if next.is_some_and(|byte| byte.is_ascii_digit()) => self.reference(),
+            b'<' if next.is_some_and(|byte| byte.is_ascii_alphabetic() || b"/!?".contains(&byte)) => {
+                if let Some(length) = line_break(&line[at..]).filter(|_| facts.first_letter < at) {
+                    self.out.push_str(&line[at..at + length]);
+                    return at + length;
+                }
+                self.escape(if line[at..].starts_with("<!-- diffsan:") { "marker" } else { "html" });
+            }
+            b'[' => {
+                if let Some(length) = bracket_reference(&line[at..]) {
+                    self.count("reference");
+                    return self.wrap(line, at, at + length);
+                }
+                if next.is_some_and(|byte| b"[+-".contains(&byte)) {
+                    self.escape("bracket");
+                }
+            }
+            b']' if next == Some(b'(') => {
+                self.count("link");
+                self.out.push_str("] ");
+                return at + 1;
+            }
+            b']' if next == Some(b':') => {
+                self.count("link");
+                self.out.push_str("]\\:");
+                return at + 2;
+            }
+            b'{' if next.is_some_and(|byte| b"+-".contains(&byte)) => self.escape("bracket"),
+            b':' if bytes[at..].starts_with(b"://") => {
+                self.count("url");
+                self.out.push_str(":\\/");
+                return at + 2;
+            }
+            byte if byte.is_ascii_alphanumeric() => return self.word(line, at),
+            _ => {}
+        }
+        self.out.push_str(&line[at..at + 1]);
+        at + 1
+    }
+
+    /// Copies inline code that closes on its line; any other backtick becomes a plain character.
+    fn ticks(&mut self, line: &str, at: usize, facts: &LineFacts) -> usize {
+        let bytes = line.as_bytes();
+        let length = run(bytes, at);
+        let inside = at + length;
+        if length <= MOST_TICKS
+            && facts.last_runs.get(&length).is_some_and(|last| *last >= inside)
+            && let Some(close) = closing_run(bytes, inside, length)
+        {
+            let end = close + length;
+            if facts.in_table {
+                self.out.push_str(&line[at..inside]);
+                self.without_pipes(&line[inside..close]);
+                self.out.push_str(&line[close..end]);
+            } else {
+                self.out.push_str(&line[at..end]);
+            }
+            return end;
+        }
+        self.count("backtick");
+        for _ in 0..length {
+            self.out.push_str("\\`");
+        }
+        inside
+    }
+
+    /// A table is cut at its pipes before inline code is read; an escaped one stays inside.
+    fn without_pipes(&mut self, code: &str) {
+        let mut chars = code.chars().peekable();
+        while let Some(c) = chars.next() {
+            if c == '|' {
+                self.out.push('\\');
+            }
+            self.out.push(c);
+            if c == '\\'
+                && let Some(escaped) = chars.next_if(char::is_ascii_punctuation)
+            {
+                self.out.push(escaped);
+            }
+        }
+    }
+
+    /// A word; as inline code where GitLab would make a link of it.
+    fn word(&mut self, line: &str, at: usize) -> usize {
+        let rest = &line.as_bytes()[at..];
+        let length = rest.iter().position(|byte| !is_word(*byte) && *byte != b'-').unwrap_or(rest.len());
+        if let Some(end) = address_end(line, at, at + length) {
+            self.keyword();
+            self.count("url");
+            return self.wrap(line, at, end);
+        }
+        let token = line[at..at + length].trim_end_matches(['_', '-']);
+        let end = at + token.len();
+        if token.split('-').any(is_commit) || names_issue(token) {
+            self.keyword();
+            self.count("reference");
+            return self.wrap(line, at, end);
+        }
+        self.out.push_str(token);
+        end
+    }
+
+    /// Writes a part of the line as inline code that no neighbour can join.
+    fn wrap(&mut self, line: &str, from: usize, to: usize) -> usize {
+        if self.out.ends_with(['`', '\\']) {
+            self.out.push(' ');
+        }
+        self.out.push('`');
+        self.out.push_str(&line[from..to]);
+        self.out.push('`');
+        if line.as_bytes().get(to) == Some(&b'`') {
+            self.out.push(' ');
+        }
+        to
+    }
+
+    fn escape(&mut self, kind: &str) {
+        self.count(kind);
+        self.out.push('\\');
+    }
+
+    fn reference(&mut self) {
+        self.keyword();
+        self.escape("reference");
+    }
+
+    /// Counts a closing keyword right before what comes now.
+    fn keyword(&mut self) {
+        let before = self.out.trim_end_matches([' ', ':']);
+        let word = before.rfind(|c: char| !c.is_ascii_alphabetic()).map_or(before, |at| {
+            let rest = &before[at..];
+            rest.trim_start_matches(|c: char| !c.is_ascii_alphabetic())
+        });
+        if CLOSING.iter().any(|closing| closing.eq_ignore_ascii_case(word)) {
+            self.count("closing_keyword");
+        }
+    }
+}
+
+/// What is known about a line before it is read, so that reading it stays linear.
+struct LineFacts {
+    in_table: bool,
+    /// Behind it no tag can open a block of HTML.
+    first_letter: usize,
+    /// The last run of backticks of each length.
+    last_runs: HashMap<usize, usize>,
+}
+
+impl LineFacts {
+    fn of(line: &str, in_table: bool) -> Self {
+        let first_letter = line.find(|c: char| c == '|' || c.is_alphabetic()).unwrap_or(line.len());
+        Self { in_table, first_letter, last_runs: last_runs(line) }
+    }
+}
+
+/// An opening code fence, wherever it stands.
+struct Fence<'a> {
+    mark: u8,
+    length: usize,
+    /// Markers of block quotes before it.
+    quotes: usize,
+    /// Columns before it, after the last such marker.
+    indent: usize,
+    info: &'a str,
+}
+
+impl<'a> Fence<'a> {
+    fn opened_by(line: &'a str) -> Option<Self> {
+        let bytes = line.as_bytes();
+        let (mut at, mut quotes, mut indent) = (0, 0, 0);
+        loop {
+            match bytes.get(at)? {
+                b' ' => (at, indent) = (at + 1, indent + 1),
+                b'\t' => (at, indent) = (at + 1, indent + 4 - indent % 4),
+                b'>' => (at, quotes, indent) = (at + 1, quotes + 1, 0),
+                mark @ (b'`' | b'~') => {
+                    let length = bytes[at..].iter().take_while(|byte| *byte == mark).count();
+                    let info = line[at + length..].trim();
+                    let opens = length >= 3 && (*mark == b'~' || !info.contains('`'));
+                    return opens.then_some(Self { mark: *mark, length, quotes, indent, info });
+                }
+                _ => {
+                    let marker = list_marker(&bytes[at..])?;
+                    (at, indent) = (at + marker, indent + marker);
+                }
+            }
+        }
+    }
+
+    /// The line without the quote markers and the indentation of the fence; none when the quote ended before it.
+    fn content<'l>(&self, line: &'l str) -> Option<&'l str> {
+        let mut rest = line;
+        for _ in 0..self.quotes {
+            rest = rest.trim_start_matches([' ', '\t']).strip_prefix('>')?;
+        }
+        let spaces = rest.bytes().take_while(|byte| *byte == b' ').count().min(self.indent);
+        match rest.as_bytes().first() {
+            Some(b'\t') if self.indent > 0 => Some(&rest[1..]),
+            _ => Some(&rest[spaces..]),
+        }
+    }
+
+    fn closed_by(&self, content: &str) -> bool {
+        let trimmed = content.trim();
+        trimmed.len() >= self.length && trimmed.bytes().all(|byte| byte == self.mark)
+    }
+}
+
+/// Length of a list marker and the blank behind it.
+fn list_marker(bytes: &[u8]) -> Option<usize> {
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mark = bytes.get(digits)?;
+    let is_marker = if digits == 0 { b"-*+".contains(mark) } else { digits <= 9 && b".)".contains(mark) };
+    (is_marker && matches!(bytes.get(digits + 1), Some(b' ' | b'\t'))).then_some(digits + 2)
+}
+
+/// Which lines may belong to a table: all those around a row of dashes and pipes.
+fn table_lines(lines: &[&str]) -> Vec<bool> {
+    let mut tables = vec![false; lines.len()];
+    let mut from = 0;
+    for block in lines.split_inclusive(|line| line.trim().is_empty()) {
+        let to = from + block.len();
+        if block.iter().any(|line| is_delimiter_row(line)) {
+            tables[from..to].fill(true);
+        }
+        from = to;
+    }
+    tables
+}
+
+fn is_delimiter_row(line: &str) -> bool {
+    line.contains('-') && line.bytes().all(|byte| b"|:- \t>*+.)0123456789".contains(&byte))
+}
+
+/// Where a line opens GitLab's multi-line quote, which has no end of its own.
+fn quote_fence(line: &str) -> Option<usize> {
+    let at = line.find(">>>")?;
+    line.bytes().take(at).all(|byte| b" \t>*+-.)0123456789".contains(&byte)).then_some(at)
+}
+
+fn last_runs(line: &str) -> HashMap<usize, usize> {
+    let bytes = line.as_bytes();
+    let mut last = HashMap::new();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'`', &bytes[at..]) {
+        let length = run(bytes, at + found);
+        last.insert(length, at + found);
+        at += found + length;
+    }
+    last
+}
+
+fn closing_run(bytes: &[u8], from: usize, length: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(found) = memchr::memchr(b'`', bytes.get(at..)?) {
+        let here = at + found;
+        let ticks = run(bytes, here);
+        if ticks == length {
+            return Some(here);
+        }
+        at = here + ticks;
+    }
+    None
+}
+
+fn run(bytes: &[u8], at: usize) -> usize {
+    bytes[at..].iter().take_while(|byte| **byte == b'`').count()
+}
+
+fn longest_run(text: &str, mark: u8) -> usize {
+    text.as_bytes().split(|byte| *byte != mark).map(<[u8]>::len).max().unwrap_or(0)
+}
+
+/// `<br>` in its three spellings.
+fn line_break(text: &str) -> Option<usize> {
+    ["<br>", "<br/>", "<br />"].iter().find(|tag| text.starts_with(**tag)).map(|tag| tag.len())
+}
+
+/// `[issue:1]`, `[TOC]` and their kind: GitLab reads these after backslashes are gone.
+fn bracket_reference(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    for tag in ["[[_toc_]]", "[toc]"] {
+        if bytes.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes())) {
+            return Some(tag.len());
+        }
+    }
+    let inside = &bytes[1..bytes.len().min(120)];
+    let end = inside.iter().position(|byte| *byte == b']')?;
+    let (name, value) = std::str::from_utf8(&inside[..end]).ok()?.split_once(':')?;
+    let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_value = !value.is_empty() && !value.contains([' ', '\t', '`', '|', '[', '\\']);
+    (is_name && is_value).then_some(end + 2)
+}
+
+/// Where an address ends that begins with the word here; none when none does.
+fn address_end(line: &str, at: usize, word_end: usize) -> Option<usize> {
+    let bytes = line.as_bytes();
+    let (word, rest) = (&line[at..word_end], &bytes[word_end..]);
+    let name = word.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let prefix = match rest {
+        [b':', b'/', b'/', ..] => word_end + 3,
+        [b'.', ..] if name.eq_ignore_ascii_case("www") => word_end + 1,
+        _ => return None,
+    };
+    let stop = |byte: &u8| *byte <= b' ' || b"`<>|\"".contains(byte);
+    let mut end = word_end + rest.iter().position(stop).unwrap_or(rest.len());
+    let mut open = 0_i64;
+    for byte in &bytes[at..end] {
+        open += i64::from(*byte == b'(') - i64::from(*byte == b')');
+    }
+    while end > prefix {
+        match bytes[end - 1] {
+            b')' if open < 0 => open += 1,
+            b'.' | b',' | b';' | b':' | b'!' | b'?' | b'\'' | b'*' | b'_' | b'~' | b']' | b'}' | b'\\' => {}
+            _ => break,
+        }
+        end -= 1;
+    }
+    (end > prefix).then_some(end)
+}
+
+/// Seven or more hex digits, letters and digits mixed, as commit ids are.
+fn is_commit(token: &str) -> bool {
+    (7..=64).contains(&token.len())
+        && token.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && token.bytes().any(|byte| byte.is_ascii_digit())
+        && token.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+/// `GL-1`, another name of `#1`.
+fn names_issue(token: &str) -> bool {
+    let mut pieces = token.split('-').peekable();
+    while let Some(piece) = pieces.next() {
+        let number = pieces.peek().is_some_and(|next| next.bytes().next().is_some_and(|byte| byte.is_ascii_digit()));
+        if number && piece.eq_ignore_ascii_case("GL") {
+            return true;
+        }
+    }
+    false
+}
+
+/// A line that GitLab would take for a quick action if it were not in a fence.
+fn is_command(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix('/') else { return false };
+    let name = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'_').count();
+    name > 0 && rest.as_bytes().get(name).is_none_or(u8::is_ascii_whitespace)
+}
+
+fn is_special(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"\\`@$#&~%^!<[]{:".contains(&byte)
+}
+
+/// Part of a word, where any byte beyond ASCII may be a letter.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Characters that hide or reorder text. Joiners stay: emoji and several scripts need them.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'
+        | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+fn count(counts: &mut Counts, kind: &str) {
+    match counts.get_mut(kind) {
+        Some(times) => *times += 1,
+        None => _ = counts.insert(kind.to_owned(), 1),
+    }
+}
+
+#[cfg(test)]
+mod tests;
