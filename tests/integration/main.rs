@@ -2,8 +2,13 @@
 #![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
 
 mod agents;
+mod diff_fetch_ci;
+mod diff_fetch_local;
+mod diff_parse;
+mod diff_prepare;
 mod docs;
 mod failures;
+mod forge;
 mod gitlab;
 mod gitlab_client;
 mod sandbox;
