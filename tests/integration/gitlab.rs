@@ -52,6 +52,8 @@ pub(crate) struct State {
     pub(crate) latency: Duration,
     pub(crate) hold: Option<Hold>,
     pub(crate) root: String,
+    pub(crate) in_flight: usize,
+    pub(crate) most_in_flight: usize,
 }
 
 /// One request, as it came in.
@@ -178,13 +180,6 @@ impl Failure {
         Self::json(401, r#"{"message":"401 Unauthorized"}"#)
     }
 
-    pub(crate) fn bad_position() -> Self {
-        Self::json(
-            400,
-            &answers::note_errors(r#":line_code=>["can't be blank", "must be a valid line code"]"#).to_string(),
-        )
-    }
-
     pub(crate) fn after_saving(self) -> Self {
         Self::DoneBut(Box::new(self))
     }
@@ -218,6 +213,8 @@ impl FakeGitLab {
             latency: Duration::ZERO,
             hold: None,
             root: root.into(),
+            in_flight: 0,
+            most_in_flight: 0,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state) });
         let address = server::start(&runtime, Arc::clone(&shared));
@@ -246,6 +243,11 @@ impl FakeGitLab {
     /// Lets the next so many matching requests fail.
     pub(crate) fn fail_times(&self, times: u32, on: On, failure: Failure) {
         self.state().rules.push(Rule { on, failure, times });
+    }
+
+    /// Nothing goes wrong any more.
+    pub(crate) fn recover(&self) {
+        self.state().rules.clear();
     }
 
     /// How long each answer takes.
@@ -290,6 +292,11 @@ impl FakeGitLab {
 
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.state().requests.clone()
+    }
+
+    /// Most writes that were under way at the same time.
+    pub(crate) fn most_in_flight(&self) -> usize {
+        self.state().most_in_flight
     }
 
     /// How many requests of this method ended on this path.

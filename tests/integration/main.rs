@@ -5,5 +5,6 @@ mod docs;
 mod failures;
 mod gitlab;
 mod gitlab_client;
+mod posting;
 mod sandbox;
 mod tidy;

@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn an_unchanged_line_outside_the_hunks_needs_the_pair_with_the_right_offset() {
-        let two = file(&format!("{EXAMPLE}@@ -30,2 +31,1 @@\n ctx\n-gone\n"), 50);
+        let two = file(&format!("{EXAMPLE}@@ -30,3 +31,2 @@\n ctx\n-gone\n ctx\n"), 50);
         let table = [
             (5, 5, true),
             (5, 6, false),
