@@ -109,6 +109,8 @@ struct Outcome<'a> {
     discussion: Option<&'a PlannedDiscussion>,
     /// It has no place of its own, and the summary is where it belongs then.
     in_summary: bool,
+    /// Nothing was asked for it, because of what happened to another item.
+    untried: bool,
 }
 
 impl<'a> Outcome<'a> {
@@ -125,13 +127,17 @@ impl<'a> Outcome<'a> {
             already_there: false,
             error: None,
         };
-        Self { item, error: None, discussion, in_summary: false }
+        Self { item, error: None, discussion, in_summary: false, untried: false }
     }
 
     fn failed(mut self, error: Error) -> Self {
         self.item.ok = false;
         self.error = Some(error);
         self
+    }
+
+    fn not_tried(self, error: Error) -> Self {
+        Self { untried: true, ..self.failed(error) }
     }
 
     fn found(mut self, found: Found) -> Self {
@@ -202,8 +208,8 @@ impl<'a> Run<'a> {
         if let Some(found) = self.seen.find(&key).or_else(|| self.ledger.done(&planned.finding_id)) {
             return outcome.found(found);
         }
-        if let Some(error) = self.not_tried() {
-            return outcome.failed(error);
+        if let Some(stop) = self.stop_reason() {
+            return outcome.not_tried(stop.error());
         }
         let reason = match inline {
             Inline::Yes => return self.climb_down(planned, &key, outcome).await,
@@ -345,7 +351,7 @@ impl<'a> Run<'a> {
         match (&update, stop) {
             (Some(found), _) if !changes => return outcome.found(found.clone()),
             (Some(_), Some(stop)) if stop.note_limit => {}
-            (_, Some(stop)) => return outcome.failed(stop.error()),
+            (_, Some(stop)) => return outcome.not_tried(stop.error()),
             _ => {}
         }
         let mut posted = None;
@@ -404,10 +410,6 @@ impl<'a> Run<'a> {
 
     fn stop_reason(&self) -> Option<Stop> {
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn not_tried(&self) -> Option<Error> {
-        self.stop_reason().map(|stop| stop.error())
     }
 
     /// A body without secrets, its own markers untouched.
@@ -475,33 +477,30 @@ fn nothing_posted(plan: &PostPlan, error: Error, events: &Events, engine: &Engin
         if matches!(error, Error::GitlabAuth(_)) { Error::GitlabAuth(failure) } else { Error::GitlabPost(failure) }
     };
     let discussions = plan.discussions.iter().map(|planned| Outcome::new(PostKind::Discussion, Some(planned)));
-    let mut outcomes: Vec<_> = discussions.map(|outcome| outcome.failed(untried())).collect();
+    let mut outcomes: Vec<_> = discussions.map(|outcome| outcome.not_tried(untried())).collect();
     outcomes.insert(0, Outcome::new(PostKind::SummaryNote, None).failed(error));
     events.emit(Event::GitlabPostSummary { ok: false, http_status: None, id: None, retry: 0 });
     verdict(outcomes, engine)
 }
 
-fn verdict(outcomes: Vec<Outcome<'_>>, engine: &Engine) -> Sent {
-    let mut items = Vec::new();
-    let mut errors = Vec::new();
-    for mut outcome in outcomes {
+fn verdict(mut outcomes: Vec<Outcome<'_>>, engine: &Engine) -> Sent {
+    for outcome in &mut outcomes {
         outcome.item.error = outcome.error.as_ref().map(|error| error.info(engine));
-        if let (false, Some(error)) = (outcome.item.ok, outcome.error) {
-            errors.push(error);
-        }
-        items.push(outcome.item);
     }
+    let items: Vec<_> = outcomes.iter().map(|outcome| outcome.item.clone()).collect();
     let ok = items.iter().all(|item| item.ok);
-    let error = (!ok).then(|| worst(errors, items.len()));
+    let error = (!ok).then(|| worst(outcomes, items.len()));
     Sent { results: PostResults { ok, items }, error }
 }
 
 /// The error of the whole: a refused token above all, else how many items are missing and why the first one is.
-fn worst(mut errors: Vec<Error>, items: usize) -> Error {
-    let failed = errors.len();
+fn worst(outcomes: Vec<Outcome<'_>>, items: usize) -> Error {
+    let mut missing: Vec<_> = outcomes.into_iter().filter(|outcome| !outcome.item.ok).collect();
+    missing.sort_by_key(|outcome| outcome.untried);
+    let failed = missing.len();
+    let mut errors: Vec<_> = missing.into_iter().filter_map(|outcome| outcome.error).collect();
     let auth = errors.iter().position(|error| matches!(error, Error::GitlabAuth(_)));
-    let only = (failed == 1 && items == 1).then_some(0);
-    if let Some(index) = auth.or(only) {
+    if let Some(index) = auth.or((items == 1).then_some(0)) {
         return errors.swap_remove(index);
     }
     let first = errors.first().map(Error::to_string).unwrap_or_default();

@@ -116,7 +116,7 @@ impl On {
     pub(crate) fn matches(&self, request: &Recorded) -> bool {
         let path = request.path.split('?').next().unwrap_or_default();
         request.method == self.method
-            && path.ends_with(&self.path_end)
+            && format!("/{path}").ends_with(&self.path_end)
             && self.body_has.as_ref().is_none_or(|text| request.body.to_string().contains(text.as_str()))
     }
 }
