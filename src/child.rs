@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use memchr::memmem;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+
+use crate::clock;
 
 /// Variable that marks a child and everything it starts; descendants that leave the process group keep it.
 pub const TAG: &str = "DIFFSAN_CHILD";
@@ -38,8 +39,7 @@ pub fn register_tagged(pid: u32, tag: &str) -> Guard {
 pub fn new_tag() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let nanos = SystemTime::UNIX_EPOCH.elapsed().map(|since| since.as_nanos()).unwrap_or_default();
-    format!("{}-{count}-{nanos}", std::process::id())
+    format!("{}-{count}-{}", std::process::id(), clock::now().unix_timestamp_nanos())
 }
 
 /// Kills every group on the list, at once; for panics and signals.
