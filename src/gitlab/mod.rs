@@ -210,12 +210,14 @@ impl Client {
         self.one::<wire::TokenInfo>(request, "read the token's scopes").await.map(TokenInfo::from)
     }
 
-    /// Fails when the token could not post: wrong scope, expired, or a job token.
-    pub async fn check_token(&self) -> Result<TokenInfo> {
-        let info = self.token_info().await?;
-        match info.scopes.iter().any(|scope| scope == "api") && info.active {
-            true => Ok(info),
-            false => Err(explain::weak_token(&info)),
+    /// Fails when the token could never post, so that nothing is paid for first: it is refused, expired or too narrow.
+    pub async fn check_token(&self) -> Result<()> {
+        match self.token_info().await {
+            Ok(info) if info.active && info.scopes.iter().any(|scope| scope == "api") => Ok(()),
+            Ok(info) => Err(explain::weak_token(&info)),
+            Err(error @ Error::GitlabAuth(_)) => Err(error),
+            // Tokens of other kinds cannot ask this; the writes will tell.
+            Err(_) => Ok(()),
         }
     }
 

@@ -1,10 +1,15 @@
 //! A GitLab that is strict: a real HTTP server over a real repository, which refuses what GitLab would refuse,
 //! in GitLab's own words, and executes what GitLab would execute.
 
+#[path = "gitlab/answers.rs"]
 mod answers;
+#[path = "gitlab/markdown.rs"]
 mod markdown;
+#[path = "gitlab/positions.rs"]
 mod positions;
+#[path = "gitlab/server.rs"]
 mod server;
+#[path = "gitlab/store.rs"]
 mod store;
 
 use std::net::SocketAddr;
@@ -224,10 +229,6 @@ impl FakeGitLab {
     /// The site's root, as `gitlab.base_url` takes it.
     pub(crate) fn url(&self) -> String {
         format!("http://{}{}", self.address, self.root)
-    }
-
-    pub(crate) fn token(&self) -> &'static str {
-        TOKEN
     }
 
     /// Changes anything about GitLab: the merge request, rights, limits, versions.

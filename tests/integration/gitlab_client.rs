@@ -246,7 +246,8 @@ async fn a_refusal_is_not_repeated_and_names_the_fix() {
 #[tokio::test]
 async fn a_token_that_could_never_post_is_found_before_anything_is_paid_for() {
     let site = Site::new();
-    assert_eq!(site.client().check_token().await.expect("a token").scopes, ["api"]);
+    assert_eq!(site.client().token_info().await.expect("a token").scopes, ["api"]);
+    site.client().check_token().await.expect("a good token");
     site.gitlab.change(|store| store.scopes = vec!["read_api".into()]);
     let (message, help) = refused(site.client().check_token().await, ErrorCode::GitlabAuthError);
     assert!(message.contains("[read_api]") && help.contains("scope `api`"), "{message} {help}");
@@ -254,6 +255,8 @@ async fn a_token_that_could_never_post_is_found_before_anything_is_paid_for() {
     assert!(attempt.words.contains("insufficient_scope"));
     site.gitlab.change(|store| store.token_active = false);
     refused(site.client().check_token().await, ErrorCode::GitlabAuthError);
+    site.gitlab.fail_next(On::get("/self"), Failure::json(404, r#"{"message":"404 Not Found"}"#));
+    site.client().check_token().await.expect("a token that cannot ask about itself may still be good");
 }
 
 #[tokio::test]
@@ -452,6 +455,12 @@ async fn the_fake_executes_commands_and_stores_what_is_left() {
     assert_eq!((swallowed.status, swallowed.note_id), (Some(202), None));
     assert_eq!(site.gitlab.executed_commands(), ["/label ~bug", "/close"]);
     assert_eq!(client.merge_request().await.expect("a merge request").state, "closed");
+    client.create_note("hey @all, see #3 ![](https://x.example/p)", &mut client.attempts()).await.expect("posted");
+    let effects = site.gitlab.effects();
+    assert_eq!(
+        (effects.mentions, effects.references, effects.images.len()),
+        (vec!["all".into()], vec!["#3".into()], 1)
+    );
     let nul = client.create_note("a\0b", &mut client.attempts()).await.expect_err("refused");
     assert_eq!((nul.status, nul.words.as_str()), (Some(400), "Bad Request"));
 }
