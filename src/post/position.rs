@@ -6,7 +6,7 @@
 use sha1::{Digest, Sha1};
 
 use crate::contracts::{Finding, LineRange, LineRangeEnd, Position, PositionType, Side};
-use crate::diff::{Diff, FileDiff, FileStatus, LineKind};
+use crate::diff::{Diff, FileDiff, FileStatus, Hunk, LineKind};
 
 /// The three commits of a merge request's diff version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +16,31 @@ pub struct Refs {
     pub head_sha: String,
 }
 
+impl Refs {
+    /// The two ends of a diff that belongs to no merge request.
+    pub fn between(base_sha: &str, head_sha: &str) -> Self {
+        Self { base_sha: base_sha.to_owned(), start_sha: base_sha.to_owned(), head_sha: head_sha.to_owned() }
+    }
+}
+
 /// Where a finding can stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place<'a> {
     /// Best first, at least one; each is tried when GitLab refuses the one before.
     pub positions: Vec<Position>,
-    /// The finding's lines in the new file, when the diff shows each of them and the first position ends on the last.
-    pub lines: Vec<&'a [u8]>,
+    /// The diff shows at least one line of the finding.
+    pub in_diff: bool,
+    /// The finding's lines, when they can be replaced.
+    pub commented: Option<Commented<'a>>,
+}
+
+/// The lines of the new file that a finding is about: the diff shows each of them, and the position ends on the last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commented<'a> {
+    /// All lines that the hunk leaves in the new file.
+    pub hunk: Vec<&'a [u8]>,
+    /// Which of them are the finding's.
+    pub range: std::ops::Range<usize>,
 }
 
 /// Name of a position's rung of the ladder.
@@ -42,20 +60,22 @@ pub fn place<'a>(diff: &Diff<'a>, finding: &Finding, refs: &Refs) -> Result<Plac
     }
     let at = At { file, refs };
     let whole_file = at.whole_file();
-    if file.hunks.is_empty() || file.is_binary || file.is_submodule || patch_bytes(file) > PATCH_BYTES {
-        return Ok(Place { positions: vec![whole_file], lines: Vec::new() });
-    }
     let side = match file.status {
         FileStatus::Added => Side::New,
         FileStatus::Deleted => Side::Old,
         _ => finding.side,
     };
     let (first, last) = (finding.line_start, finding.line_end);
-    let shown = shown_lines(file, side, first, last);
+    let has_lines = !file.is_binary && !file.is_submodule;
+    let shown = if has_lines { shown_lines(file, side, first, last) } else { Vec::new() };
+    if !has_lines || patch_bytes(file) > PATCH_BYTES {
+        return Ok(Place { positions: vec![whole_file], in_diff: !shown.is_empty(), commented: None });
+    }
     let Some(anchor) = anchor(&shown, side, last) else {
         let outside = outside_hunks(file, side, last);
         let line = outside.map(|(old, new)| at.line(Some(old), Some(new)));
-        return Ok(Place { positions: line.into_iter().chain([whole_file]).collect(), lines: Vec::new() });
+        let positions = line.into_iter().chain([whole_file]).collect();
+        return Ok(Place { positions, in_diff: false, commented: None });
     };
     let line = at.line(anchor.old, anchor.new);
     // A range may not span a gap between hunks.
@@ -65,10 +85,9 @@ pub fn place<'a>(diff: &Diff<'a>, finding: &Finding, refs: &Refs) -> Result<Plac
         line_range: Some(LineRange { start: at.range_end(start), end: at.range_end(anchor) }),
         ..line.clone()
     });
-    let count = last.saturating_sub(first) as usize + 1;
-    let complete = side == Side::New && ends_last && shown.len() == count;
-    let lines = if complete { shown.iter().map(|line| line.content).collect() } else { Vec::new() };
-    Ok(Place { positions: range.into_iter().chain([line, whole_file]).collect(), lines })
+    let complete = side == Side::New && ends_last && shown.len() == last.saturating_sub(first) as usize + 1;
+    let commented = if complete { commented(&file.hunks[anchor.hunk], &shown) } else { None };
+    Ok(Place { positions: range.into_iter().chain([line, whole_file]).collect(), in_diff: true, commented })
 }
 
 /// GitLab keeps no lines of a patch above its default `diff_max_patch_bytes`.
@@ -77,17 +96,16 @@ const PATCH_BYTES: usize = 200 * 1024;
 const PATH_CHARS: usize = 1_000;
 
 /// A line of the diff with GitLab's running counters, which are also defined on the side that lacks the line.
-struct Shown<'a> {
+struct Shown {
     hunk: usize,
     kind: LineKind,
     old: Option<u32>,
     new: Option<u32>,
     old_pos: u32,
     new_pos: u32,
-    content: &'a [u8],
 }
 
-impl Shown<'_> {
+impl Shown {
     fn number(&self, side: Side) -> Option<u32> {
         match side {
             Side::New => self.new,
@@ -120,7 +138,7 @@ impl At<'_, '_> {
         Position { position_type: PositionType::Text, old_line, new_line, ..self.whole_file() }
     }
 
-    fn range_end(&self, line: &Shown<'_>) -> LineRangeEnd {
+    fn range_end(&self, line: &Shown) -> LineRangeEnd {
         let path = if self.file.new_path.is_empty() { &self.file.old_path } else { &self.file.new_path };
         LineRangeEnd {
             line_code: line_code(path, line.old_pos, line.new_pos),
@@ -130,7 +148,7 @@ impl At<'_, '_> {
 }
 
 /// The lines of a range that hunks show, in order.
-fn shown_lines<'a>(file: &FileDiff<'a>, side: Side, first: u32, last: u32) -> Vec<Shown<'a>> {
+fn shown_lines(file: &FileDiff<'_>, side: Side, first: u32, last: u32) -> Vec<Shown> {
     let mut shown = Vec::new();
     for (index, hunk) in file.hunks.iter().enumerate() {
         let (start, count) = match side {
@@ -142,15 +160,7 @@ fn shown_lines<'a>(file: &FileDiff<'a>, side: Side, first: u32, last: u32) -> Ve
         }
         let (mut old_pos, mut new_pos) = (hunk.old_start, hunk.new_start);
         for line in hunk.lines() {
-            let here = Shown {
-                hunk: index,
-                kind: line.kind,
-                old: line.old,
-                new: line.new,
-                old_pos,
-                new_pos,
-                content: line.content,
-            };
+            let here = Shown { hunk: index, kind: line.kind, old: line.old, new: line.new, old_pos, new_pos };
             old_pos = old_pos.saturating_add(u32::from(line.kind != LineKind::Added));
             new_pos = new_pos.saturating_add(u32::from(line.kind != LineKind::Removed));
             if here.number(side).is_some_and(|number| (first..=last).contains(&number)) {
@@ -162,10 +172,18 @@ fn shown_lines<'a>(file: &FileDiff<'a>, side: Side, first: u32, last: u32) -> Ve
 }
 
 /// The line to stand on: the range's last, else the first changed one that is shown, else the last shown.
-fn anchor<'s, 'a>(shown: &'s [Shown<'a>], side: Side, last: u32) -> Option<&'s Shown<'a>> {
-    let changed = |line: &&Shown<'_>| line.kind != LineKind::Context;
+fn anchor(shown: &[Shown], side: Side, last: u32) -> Option<&Shown> {
+    let changed = |line: &&Shown| line.kind != LineKind::Context;
     let end = shown.iter().rfind(|line| line.number(side) == Some(last));
     end.or_else(|| shown.iter().find(changed)).or_else(|| shown.last())
+}
+
+fn commented<'a>(hunk: &Hunk<'a>, shown: &[Shown]) -> Option<Commented<'a>> {
+    let (first, count) = (shown.first()?.new?, shown.len());
+    let start = first.checked_sub(hunk.new_start)? as usize;
+    let lines: Vec<&[u8]> =
+        hunk.lines().filter(|line| line.kind != LineKind::Removed).map(|line| line.content).collect();
+    (start + count <= lines.len()).then(|| Commented { hunk: lines, range: start..start + count })
 }
 
 /// Both numbers of an unchanged line between the hunks of a file that was there before and after. Below the last

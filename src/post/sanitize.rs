@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::prior::MARKER;
+
 /// How often each kind of thing was neutralised.
 pub type Counts = BTreeMap<String, u64>;
 
@@ -55,10 +57,47 @@ pub fn code(text: &str) -> String {
 
 /// The text as a fenced block that nothing in it can leave.
 pub fn fence(info: &str, text: &str) -> String {
-    let ticks = "`".repeat(longest_run(text, b'`').max(2) + 1);
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    let feed = if text.is_empty() { "" } else { "\n" };
-    format!("{ticks}{info}\n{text}{feed}{ticks}")
+    let text = visible(text, &mut Counts::new());
+    let ticks = "`".repeat(longest_run(&text, b'`').max(2) + 1);
+    let mut block = format!("{ticks}{info}\n");
+    for line in text.lines() {
+        if is_command(line) {
+            block.push(' ');
+        }
+        block.push_str(line);
+        block.push('\n');
+    }
+    block + &ticks
+}
+
+/// At most so many characters of neutralised Markdown; what is cut is said.
+pub fn clipped_markdown(text: &str, most: usize) -> Clean {
+    let total = text.chars().count();
+    let mut clean = markdown(&first_chars(text, most));
+    let cut = total > most || clean.text.chars().count() > most;
+    if clean.text.chars().count() > most {
+        // Cutting may open a fence or inline code again.
+        clean.text = markdown(&first_chars(&clean.text, most)).text;
+    }
+    if cut {
+        clean.text.push_str(&format!("\n\n*Cut here: the whole text has {total} characters.*"));
+    }
+    clean
+}
+
+/// At most so many characters, the last of them an ellipsis where there were more.
+pub fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => first_chars(text, most.saturating_sub(1)) + "…",
+    }
+}
+
+/// A line that GitLab would take for a quick action if it were not in a fence.
+pub fn is_command(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix('/') else { return false };
+    let name = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'_').count();
+    name > 0 && rest.as_bytes().get(name).is_none_or(u8::is_ascii_whitespace)
 }
 
 /// The text inside `<code>`, for places where GitLab reads HTML and no Markdown.
@@ -68,7 +107,8 @@ pub fn html_code(text: &str) -> String {
     format!("<code>{escaped}</code>")
 }
 
-/// Control, bidirectional and invisible characters replaced by their names; every line ends in a line feed.
+/// Control, bidirectional and invisible characters replaced by their names, diffsan's own markers broken, also in
+/// code; every line ends in a line feed.
 pub fn visible(text: &str, counts: &mut Counts) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -85,7 +125,11 @@ pub fn visible(text: &str, counts: &mut Counts) -> String {
             _ => out.push(c),
         }
     }
-    out
+    let markers = out.matches(MARKER).count();
+    for _ in 0..markers {
+        count(counts, "marker");
+    }
+    if markers == 0 { out } else { out.replace(MARKER, "<!-- diffsan :") }
 }
 
 /// Adds the counts of one text to those of all.
@@ -359,7 +403,7 @@ impl Cleaner {
                     self.out.push_str(&line[at..at + length]);
                     return at + length;
                 }
-                self.escape(if line[at..].starts_with("<!-- diffsan:") { "marker" } else { "html" });
+                self.escape("html");
             }
             b'[' => {
                 if let Some(length) = bracket_reference(&line[at..]) {
@@ -694,11 +738,8 @@ fn names_issue(token: &str) -> bool {
     false
 }
 
-/// A line that GitLab would take for a quick action if it were not in a fence.
-fn is_command(line: &str) -> bool {
-    let Some(rest) = line.strip_prefix('/') else { return false };
-    let name = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'_').count();
-    name > 0 && rest.as_bytes().get(name).is_none_or(u8::is_ascii_whitespace)
+fn first_chars(text: &str, most: usize) -> String {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]).to_owned()
 }
 
 fn is_special(byte: u8) -> bool {
@@ -726,4 +767,4 @@ fn count(counts: &mut Counts, kind: &str) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

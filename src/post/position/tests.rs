@@ -123,6 +123,9 @@ fn files_without_lines_have_only_the_file() {
         (huge.as_str(), "h"),
     ] {
         assert_eq!(ladder(diff, path, 1, 1, Side::New), ["file - -"], "{path}");
+        let diff = Diff::parse(diff.as_bytes()).expect("diff");
+        let place = place(&diff, &finding(path, 1, 1, Side::New), &refs()).expect("place");
+        assert_eq!(place.in_diff, path == "h", "{path}");
     }
 }
 
@@ -136,10 +139,14 @@ fn what_the_change_does_not_touch_has_no_place() {
 #[test]
 fn the_lines_of_a_place_are_those_of_the_finding_or_none() {
     let diff = Diff::parse(WORKED.as_bytes()).expect("diff");
-    let lines = |first, last, side| place(&diff, &finding("a.rb", first, last, side), &refs()).expect("place").lines;
-    assert_eq!(lines(10, 12, Side::New), [&b"ctx"[..], b"added1", b"added2"]);
-    assert_eq!(lines(5, 12, Side::New), Vec::<&[u8]>::new());
-    assert_eq!(lines(11, 11, Side::Old), Vec::<&[u8]>::new());
+    let commented = |first, last, side| {
+        let place = place(&diff, &finding("a.rb", first, last, side), &refs()).expect("place");
+        place.commented.map(|lines| lines.hunk[lines.range].to_vec())
+    };
+    assert_eq!(commented(10, 12, Side::New), Some(vec![&b"ctx"[..], b"added1", b"added2"]));
+    assert_eq!(commented(42, 42, Side::New), Some(vec![&b"d"[..]]));
+    assert_eq!(commented(5, 12, Side::New), None);
+    assert_eq!(commented(11, 11, Side::Old), None);
 }
 
 /// The numbers of every line of both files, in diff order: old, new, and whether the diff shows the line.
@@ -184,6 +191,7 @@ proptest! {
                 let Some(number) = *number else { continue };
                 let place = place(&diff, &finding("src/a.rs", number, number, side), &refs()).expect("place");
                 let first = &place.positions[0];
+                prop_assert_eq!(place.in_diff, *is_shown);
                 if *is_shown || index < last_shown {
                     prop_assert_eq!((first.old_line, first.new_line), (*old, *new), "{}", text);
                 } else {
