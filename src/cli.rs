@@ -1,1 +1,124 @@
-//! (empty)
+//! The command line: commands, flags, help; no logic.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::console::ColourChoice;
+use crate::contracts::{AgentKind, Severity};
+
+/// Safe AI code review for GitLab merge requests, and for the branch on your laptop.
+#[derive(Debug, Parser)]
+#[command(name = "diffsan", version, about, propagate_version = true, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Without a command diffsan reviews: `diffsan` is `diffsan review`.\n\
+    Exit codes: 0 done or skipped, 1 the run failed, 2 usage or configuration is wrong, \
+    3 the gate says no, 130/143 interrupted.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub review: ReviewArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Review a change: the merge request of this pipeline with --ci, else this branch.
+    Review(ReviewArgs),
+    /// Print the merged configuration with the source of every value.
+    Config(ConfigArgs),
+    /// Print the JSON Schema of an artifact, the config or the agent's answer; without a name, the list.
+    Schema(SchemaArgs),
+}
+
+/// What `review` takes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ReviewArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Review the merge request of this CI pipeline.
+    #[arg(long, overrides_with = "no_ci")]
+    pub ci: bool,
+    /// Review locally, whatever the configuration says.
+    #[arg(long, overrides_with = "ci")]
+    pub no_ci: bool,
+    /// Base of a local review: everything on this branch that REV does not have.
+    #[arg(long, value_name = "REV", conflicts_with_all = ["staged", "unstaged", "diff_file"])]
+    pub base: Option<String>,
+    /// Review what is staged.
+    #[arg(long, conflicts_with_all = ["unstaged", "diff_file"])]
+    pub staged: bool,
+    /// Review what is changed but not staged.
+    #[arg(long, conflicts_with = "diff_file")]
+    pub unstaged: bool,
+    /// Review a unified diff from a file, or from stdin with `-`; needs no repository.
+    #[arg(long, value_name = "PATH|-")]
+    pub diff_file: Option<PathBuf>,
+    /// The agent that reviews.
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub agent: Option<AgentKind>,
+    /// The model the agent should use.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// OpenAI-compatible endpoint for codex; its key is DIFFSAN_OPENAI_API_KEY.
+    #[arg(long, value_name = "URL")]
+    pub proxy_url: Option<String>,
+    /// Do everything up to and including prompt.txt, then stop: no agent, nothing posted.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do everything but write to GitLab; post_plan.json says what would be written.
+    #[arg(long)]
+    pub no_post: bool,
+    /// Exit with 3 when a finding is at least this severe.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CommonArgs {
+    /// The configuration file; default: DIFFSAN_CONFIG_FILE, else .diffsan.toml here or at the repository's top.
+    #[arg(long, value_name = "PATH")]
+    pub config: Option<PathBuf>,
+    /// Folder for the artifacts of the run.
+    #[arg(long, value_name = "DIR")]
+    pub workdir: Option<PathBuf>,
+    /// How results are printed; `json` and `markdown` make stdout one document and move event lines to stderr.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+    /// Print debug events too.
+    #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Print errors and the result only.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// When to use colours.
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColourChoice,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+    /// Markdown.
+    Markdown,
+}
+
+/// What `config` takes.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    #[command(flatten)]
+    pub review: ReviewArgs,
+}
+
+/// What `schema` takes.
+#[derive(Debug, Clone, Args)]
+pub struct SchemaArgs {
+    /// Name of the schema.
+    pub name: Option<String>,
+}

@@ -1,3 +1,267 @@
-//! The program's door.
+//! The program's door: parse, run, report, exit code. The only place that exits.
 
-fn main() {}
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+use diffsan::cli::{Cli, Command, Format, ReviewArgs};
+use diffsan::config::{self, Environment, Loaded};
+use diffsan::console::{Console, ConsoleStyle};
+use diffsan::contracts::{Level, RunRecord, SecretsConfig};
+use diffsan::error::{Error, Failure, Result, Signal};
+use diffsan::pipeline::{self, Request};
+use diffsan::record::{Opening, Run};
+use diffsan::redact::{Engine, Settings};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    ExitCode::from(run(cli))
+}
+
+fn run(cli: Cli) -> u8 {
+    match cli.command {
+        None => review(&cli.review),
+        Some(Command::Review(args)) => review(&args),
+        Some(Command::Config(args)) => answer(&args.review, show_config),
+        Some(Command::Schema(args)) => answer(&ReviewArgs::default(), |_, _| show_schema(args.name.as_deref())),
+    }
+}
+
+/// A command that prints one text and leaves no record.
+fn answer(args: &ReviewArgs, command: impl FnOnce(&ReviewArgs, &Environment) -> Result<String>) -> u8 {
+    let console = Console::new(style(args, None));
+    let env = Environment::read();
+    match command(args, &env) {
+        Ok(text) => {
+            console.result(&text);
+            0
+        }
+        Err(error) => {
+            complain(&console, &default_engine(&env), &error);
+            error.exit_code()
+        }
+    }
+}
+
+fn show_config(args: &ReviewArgs, env: &Environment) -> Result<String> {
+    let loaded = config::load(args, env, &current_dir()?)?;
+    let engine = default_engine(env);
+    Ok(engine
+        .redact(diffsan::redact::Output::Console, &diffsan::view::config(&loaded, args.common.format))
+        .into_string())
+}
+
+fn show_schema(name: Option<&str>) -> Result<String> {
+    diffsan::view::schema(name)
+}
+
+/// The pipeline, and its record whatever happens to it.
+fn review(args: &ReviewArgs) -> u8 {
+    let console = Console::new(style(args, None));
+    let env = Environment::read();
+    silence_panics();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failure = Failure::new("could not start the runtime").caused_by(&error);
+            complain(&console, &default_engine(&env), &Error::Format(failure));
+            return 1;
+        }
+    };
+    let code = runtime.block_on(recorded(args, env, &console));
+    // A stage that is still computing must not keep a finished run alive.
+    runtime.shutdown_background();
+    code
+}
+
+async fn recorded(args: &ReviewArgs, env: Environment, console: &Console) -> u8 {
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => {
+            let failure = Failure::new("could not listen for signals").caused_by(&error);
+            complain(console, &default_engine(&env), &Error::Format(failure));
+            return 1;
+        }
+    };
+    let (run, mut outcome, request) = match open(args, &env, console) {
+        Ok(opened) => opened,
+        Err(error) => {
+            complain(console, &default_engine(&env), &error);
+            return error.exit_code();
+        }
+    };
+    let run = Arc::new(run);
+    if let (Ok(()), Some(request)) = (&outcome, request) {
+        let stages = tokio::spawn({
+            let run = Arc::clone(&run);
+            async move { pipeline::review(&run, &request).await }
+        });
+        outcome = tokio::select! {
+            joined = stages => joined.unwrap_or_else(|error| Err(crashed(error, &run))),
+            signal = signals.next() => Err(Error::Interrupted { signal }),
+        };
+        pipeline::stop_children();
+    }
+    let failed = outcome.as_ref().err().map(|error| (error.info(&run.engine), error.exit_code()));
+    let record = run.finish(outcome);
+    if let Some((info, _)) = &failed {
+        console.message(&diffsan::view::failure(info));
+    }
+    print_document(args, &run, &record);
+    record.exit_code
+}
+
+/// Reads the configuration, sets up the engine and opens the workdir; what fails on the way is the run's outcome.
+fn open(args: &ReviewArgs, env: &Environment, console: &Console) -> Result<(Run, Result<()>, Option<Request>)> {
+    let current = current_dir()?;
+    let loaded = config::load(args, env, &current);
+    let (engine, engine_error) = match &loaded {
+        Ok(loaded) => match engine(&loaded.config.secrets, env, loaded) {
+            Ok(engine) => (engine, None),
+            Err(error) => (default_engine(env), Some(error)),
+        },
+        Err(_) => (default_engine(env), None),
+    };
+    if let Ok(loaded) = &loaded {
+        console.restyle(style(args, Some(loaded)));
+    }
+    let workdir = match &loaded {
+        Ok(loaded) => PathBuf::from(&loaded.config.workdir),
+        Err(_) => config::early_workdir(args, env),
+    };
+    let (run, unusable) = Run::open(Opening {
+        workdir,
+        current: &current,
+        env,
+        engine: Arc::new(engine),
+        console: console.clone(),
+        command: "review",
+        ci: loaded.as_ref().map_or(args.ci, |loaded| loaded.config.mode.ci),
+        resume: false,
+    })?;
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => return Ok((run, Err(error), None)),
+    };
+    if let Some(error) = engine_error.or(unusable) {
+        return Ok((run, Err(error), None));
+    }
+    let request = Request { args: args.clone(), loaded, env: env.clone(), current };
+    Ok((run, Ok(()), Some(request)))
+}
+
+fn engine(secrets: &SecretsConfig, env: &Environment, loaded: &Loaded) -> Result<Engine> {
+    let settings = Settings {
+        enabled: secrets.enabled,
+        extra_patterns: secrets.extra_patterns.clone(),
+        allow_patterns: secrets.allow_patterns.clone(),
+        allow_paths: secrets.allow_paths.clone(),
+    };
+    let mut known = env.secret_values();
+    known.extend(loaded.token(env).map(|(token, _)| token.expose().to_owned()));
+    Engine::new(&settings, known).map_err(|error| {
+        Error::Redaction(
+            Failure::new(format!("the secret scanner could not be set up: {error}"))
+                .help("fix secrets.extra_patterns or secrets.allow_patterns; nothing was sent to the agent"),
+        )
+    })
+}
+
+fn default_engine(env: &Environment) -> Engine {
+    Engine::builtin(env.secret_values())
+}
+
+fn current_dir() -> Result<PathBuf> {
+    std::env::current_dir().map_err(|error| {
+        Error::Config(
+            Failure::new("the current folder cannot be read")
+                .caused_by(&error)
+                .help("start diffsan in a folder that exists"),
+        )
+    })
+}
+
+fn style(args: &ReviewArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
+    let common = &args.common;
+    let early = match (common.quiet, common.verbose) {
+        (true, _) => Level::Error,
+        (_, true) => Level::Debug,
+        _ => Level::Info,
+    };
+    ConsoleStyle {
+        level: loaded.map_or(early, |loaded| loaded.config.logging.level),
+        structured: loaded.is_none_or(|loaded| loaded.config.logging.structured),
+        document: common.format != Format::Text,
+        colour: common.color,
+    }
+}
+
+fn complain(console: &Console, engine: &Engine, error: &Error) {
+    console.message(&diffsan::view::failure(&error.info(engine)));
+}
+
+fn print_document(args: &ReviewArgs, run: &Run, record: &RunRecord) {
+    if let Some(text) = diffsan::view::document(args.common.format, record, &run.workdir) {
+        run.console.result(run.engine.redact(diffsan::redact::Output::Console, &text).as_str());
+    }
+}
+
+/// A panic is reported once, as an error; its own message and backtrace stay out of the log.
+fn silence_panics() {
+    std::panic::set_hook(Box::new(|_| {}));
+}
+
+fn crashed(error: tokio::task::JoinError, run: &Run) -> Error {
+    let stage = run.progress().stage.unwrap_or("start");
+    let words = error
+        .try_into_panic()
+        .ok()
+        .and_then(|payload| {
+            payload
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        })
+        .unwrap_or_else(|| "no message".into());
+    Error::Format(
+        Failure::new(format!("diffsan itself failed in stage {stage}"))
+            .said(words)
+            .with("stage", stage)
+            .with("panic", true)
+            .help("this is a defect in diffsan; please report it with run.json and events.jsonl"),
+    )
+}
+
+/// The signals that end a run.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Int,
+            _ = self.terminate.recv() => Signal::Term,
+            _ = self.hangup.recv() => Signal::Hup,
+        }
+    }
+}

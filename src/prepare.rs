@@ -1,1 +1,348 @@
-//! (empty)
+//! Ignore, rank, fit: the part of a change that the agent is shown, and what became of the rest.
+
+use std::collections::BTreeMap;
+
+use crate::contracts::{Anchors, Coverage, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
+use crate::diff::attributes::Mark;
+use crate::diff::{Diff, FileDiff, anchor};
+
+mod cut;
+mod fit;
+mod rank;
+
+pub use rank::GlobError;
+
+use cut::Cut;
+use fit::{Fitted, Taken};
+use rank::{Rank, Sorter, Verdict};
+
+/// Most entries of a list in `truncation.json`; the totals stand beside the lists.
+pub const MAX_LISTED: usize = 500;
+
+/// What to ignore, what to show first, and how much of it.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    pub max_diff_chars: usize,
+    pub max_files: usize,
+    pub max_hunks_per_file: usize,
+    pub priority_extensions: Vec<String>,
+    pub depriority_extensions: Vec<String>,
+    pub include_extensions: Option<Vec<String>>,
+    pub ignore_globs: Vec<String>,
+    /// What `.gitattributes` say about single files.
+    pub marks: BTreeMap<String, Mark>,
+}
+
+/// The prepared diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// What the agent is shown: a patch, most valuable files first.
+    pub text: String,
+    pub report: TruncationReport,
+    /// What became of each hunk, by file and hunk of the diff. A file without hunks (binary, mode,
+    /// rename) has one entry.
+    pub fates: Vec<Vec<Fate>>,
+}
+
+/// What became of a hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Sent,
+    /// Only its first lines were sent.
+    Cut {
+        lines: usize,
+        of: usize,
+    },
+    Ignored(Ignored),
+    Dropped(Limit),
+}
+
+/// Which setting set a file aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ignored {
+    Glob,
+    Extension,
+}
+
+/// Which limit left something out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Files,
+    Hunks,
+    Chars,
+}
+
+impl Rules {
+    pub fn new(limits: &LimitsConfig, truncation: &TruncationConfig, marks: BTreeMap<String, Mark>) -> Self {
+        Self {
+            max_diff_chars: limits.max_diff_chars.get(),
+            max_files: limits.max_files.get(),
+            max_hunks_per_file: limits.max_hunks_per_file.get(),
+            priority_extensions: truncation.priority_extensions.clone(),
+            depriority_extensions: truncation.depriority_extensions.clone(),
+            include_extensions: truncation.include_extensions.clone(),
+            ignore_globs: truncation.ignore_globs.clone(),
+            marks,
+        }
+    }
+}
+
+/// Picks what the agent is shown. `text` is the redacted diff and `diff` its parse.
+pub fn prepare(text: &str, diff: &Diff<'_>, rules: &Rules) -> Result<Prepared, GlobError> {
+    let sorter = Sorter::new(rules)?;
+    let verdicts: Vec<Verdict> = diff.files.iter().map(|file| sorter.judge(file)).collect();
+    let mut ranked: Vec<(usize, Rank)> = verdicts
+        .iter()
+        .enumerate()
+        .filter_map(|(index, verdict)| match verdict {
+            Verdict::Review(rank) => Some((index, *rank)),
+            Verdict::Ignore(_) => None,
+        })
+        .collect();
+    ranked.sort_by_key(|(index, rank)| (rank.order(), *index));
+    let kept = &ranked[..ranked.len().min(rules.max_files)];
+    let fitted = fit::fit(diff, kept, rules);
+
+    let mut fates: Vec<Vec<Fate>> = diff
+        .files
+        .iter()
+        .zip(&verdicts)
+        .map(|(file, verdict)| {
+            let fate = match verdict {
+                Verdict::Ignore(why) => Fate::Ignored(*why),
+                Verdict::Review(_) => Fate::Dropped(Limit::Files),
+            };
+            vec![fate; file.hunks.len().max(1)]
+        })
+        .collect();
+    for file in &fitted {
+        fates[file.index] = file.fates(&diff.files[file.index]);
+    }
+    let text_out: String = fitted.iter().map(|file| render(&diff.files[file.index], file)).collect();
+    let included = fitted.iter().filter(|file| file.included).map(|file| diff.files[file.index].path().to_owned());
+    let report = Reporter { diff, rules, verdicts: &verdicts, fates: &fates }.report(text, &text_out, included);
+    Ok(Prepared { text: text_out, report, fates })
+}
+
+impl Prepared {
+    /// How many lines of a hunk, from its first, the agent is shown.
+    pub fn lines_sent(&self, file: usize, hunk: usize) -> usize {
+        match self.fates.get(file).and_then(|hunks| hunks.get(hunk)) {
+            Some(Fate::Sent) => usize::MAX,
+            Some(Fate::Cut { lines, .. }) => *lines,
+            _ => 0,
+        }
+    }
+
+    /// Files that GitLab did not hand out count as left out, each with its reason.
+    pub fn add_unavailable(&mut self, files: &[(String, String)], incomplete: Option<&str>) {
+        let coverage = &mut self.report.coverage;
+        for reason in files.iter().map(|(_, reason)| reason.as_str()).chain(incomplete) {
+            coverage.hunks_total += 1;
+            coverage.hunks_unavailable += 1;
+            *coverage.reasons.entry(format!("unavailable: {reason}")).or_default() += 1;
+        }
+        self.report.original_files += files.len() as u64;
+        let items = files.iter().map(|(path, reason)| TruncationItem {
+            kind: "file".into(),
+            path: Some(path.clone()),
+            details: format!("Not reviewed: {reason}"),
+        });
+        for item in items {
+            self.report.truncated = true;
+            self.report.items_total += 1;
+            if self.report.items.len() < MAX_LISTED {
+                self.report.items.push(item);
+            }
+        }
+    }
+
+    /// The change blocks of the diff, with those marked that the agent is shown in full.
+    pub fn anchors(&self, diff: &Diff<'_>) -> Anchors {
+        let anchors = anchor::anchors(diff).into_iter().map(|anchor::Anchor { mut entry, place }| {
+            entry.in_prompt = place.lines.end <= self.lines_sent(place.file, place.hunk);
+            entry
+        });
+        Anchors { snapshot: anchor::snapshot_id(&self.text), anchors: anchors.collect() }
+    }
+}
+
+impl Ignored {
+    /// The configuration key that did it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Glob => "ignore_globs",
+            Self::Extension => "include_extensions",
+        }
+    }
+}
+
+impl Limit {
+    /// The configuration key that did it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Files => "max_files",
+            Self::Hunks => "max_hunks_per_file",
+            Self::Chars => "max_diff_chars",
+        }
+    }
+
+    fn value(self, rules: &Rules) -> usize {
+        match self {
+            Self::Files => rules.max_files,
+            Self::Hunks => rules.max_hunks_per_file,
+            Self::Chars => rules.max_diff_chars,
+        }
+    }
+
+    fn named(self, rules: &Rules) -> String {
+        format!("{}={}", self.key(), self.value(rules))
+    }
+}
+
+fn render(file: &FileDiff<'_>, fitted: &Fitted) -> String {
+    let mut text = String::new();
+    if !fitted.included {
+        return text;
+    }
+    push_lines(&mut text, file.header);
+    if cut::needs_binary_remark(file) {
+        text.push_str(cut::BINARY_REMARK);
+    }
+    for (hunk, taken) in file.hunks.iter().zip(&fitted.hunks) {
+        match taken {
+            Taken::Whole => push_lines(&mut text, hunk.bytes),
+            Taken::Part(Cut { text: part, .. }) => text.push_str(part),
+            Taken::None(_) => {}
+        }
+    }
+    text
+}
+
+/// Appends whole lines; the very last line of a diff may lack its line feed.
+fn push_lines(text: &mut String, lines: &[u8]) {
+    text.push_str(&String::from_utf8_lossy(lines));
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// Unicode scalar values of valid UTF-8.
+fn chars(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count()
+}
+
+/// Turns the fates into `truncation.json`.
+struct Reporter<'a> {
+    diff: &'a Diff<'a>,
+    rules: &'a Rules,
+    verdicts: &'a [Verdict],
+    fates: &'a [Vec<Fate>],
+}
+
+impl Reporter<'_> {
+    fn report(&self, before: &str, after: &str, included: impl Iterator<Item = String>) -> TruncationReport {
+        let items = self.items();
+        let ignored = self.diff.files.iter().zip(self.verdicts).filter_map(|(file, verdict)| match verdict {
+            Verdict::Ignore(_) => Some(file.path().to_owned()),
+            Verdict::Review(_) => None,
+        });
+        let (included_paths, included_total) = capped(included);
+        let (ignored_paths, ignored_total) = capped(ignored);
+        let (items, items_total) = capped(items.into_iter());
+        TruncationReport {
+            truncated: items_total > 0,
+            original_chars: count(chars(before.as_bytes())),
+            final_chars: count(chars(after.as_bytes())),
+            original_files: count(self.diff.files.len()),
+            final_files: included_total,
+            items,
+            items_total,
+            ignored_paths,
+            ignored_total,
+            included_paths,
+            included_total,
+            coverage: coverage(self.fates),
+        }
+    }
+
+    fn items(&self) -> Vec<TruncationItem> {
+        let mut items = Vec::new();
+        let mut stopped = false;
+        for ((file, verdict), fates) in self.diff.files.iter().zip(self.verdicts).zip(self.fates) {
+            let Verdict::Review(rank) = verdict else { continue };
+            stopped |= fates.iter().any(|fate| matches!(fate, Fate::Cut { .. } | Fate::Dropped(Limit::Chars)));
+            let mut add = |kind: &str, details| {
+                items.push(TruncationItem { kind: kind.to_owned(), path: Some(file.path().to_owned()), details });
+            };
+            if fates.iter().all(|fate| matches!(fate, Fate::Dropped(_))) {
+                let limit = if fates.contains(&Fate::Dropped(Limit::Files)) { Limit::Files } else { Limit::Chars };
+                add("file", dropped_file(*rank, &limit.named(self.rules)));
+                continue;
+            }
+            for limit in [Limit::Hunks, Limit::Chars] {
+                let dropped = fates.iter().filter(|fate| **fate == Fate::Dropped(limit)).count();
+                if dropped > 0 {
+                    add("hunk", format!("Dropped {dropped} of {} hunks ({})", fates.len(), limit.named(self.rules)));
+                }
+            }
+            for (hunk, fate) in file.hunks.iter().zip(fates) {
+                if let Fate::Cut { lines, of } = fate {
+                    let limit = Limit::Chars.named(self.rules);
+                    let start = hunk.new_start;
+                    add("hunk", format!("Cut the hunk at line {start} to its first {lines} of {of} lines ({limit})"));
+                }
+            }
+        }
+        if stopped {
+            let details = format!("Stopped at {}", Limit::Chars.named(self.rules));
+            items.push(TruncationItem { kind: "chars".to_owned(), path: None, details });
+        }
+        items
+    }
+}
+
+fn dropped_file(rank: Rank, limit: &str) -> String {
+    match rank.remark() {
+        Some(remark) => format!("Dropped ({remark}), {limit}"),
+        None => format!("Dropped ({limit})"),
+    }
+}
+
+fn coverage(fates: &[Vec<Fate>]) -> Coverage {
+    let mut coverage = Coverage::default();
+    for fate in fates.iter().flatten() {
+        coverage.hunks_total += 1;
+        let (counter, reason) = match fate {
+            Fate::Sent => (&mut coverage.hunks_sent, None),
+            Fate::Cut { .. } => (&mut coverage.hunks_cut, Some(Limit::Chars.key())),
+            Fate::Ignored(why) => (&mut coverage.hunks_ignored, Some(why.key())),
+            Fate::Dropped(limit) => (&mut coverage.hunks_dropped, Some(limit.key())),
+        };
+        *counter += 1;
+        if let Some(reason) = reason {
+            *coverage.reasons.entry(reason.to_owned()).or_default() += 1;
+        }
+    }
+    coverage
+}
+
+/// The first entries of a list, and how many there are in all.
+fn capped<T>(list: impl Iterator<Item = T>) -> (Vec<T>, u64) {
+    let mut total = 0;
+    let mut kept = Vec::new();
+    for entry in list {
+        total += 1;
+        if kept.len() < MAX_LISTED {
+            kept.push(entry);
+        }
+    }
+    (kept, total)
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,548 @@
-//! (empty)
+//! The folder of a run: every artifact has a name here, appears whole or not at all, and never through a link.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::contracts::SCHEMA_VERSION;
+use crate::error::{Error, Failure, Result};
+use crate::redact::{Engine, Output, Redacted, RedactedBytes};
+
+/// Every file diffsan writes into its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Artifact {
+    Run,
+    Events,
+    GitIgnore,
+    RawDiff,
+    PreparedDiff,
+    Diff,
+    Truncation,
+    Redaction,
+    Anchors,
+    PriorDigest,
+    Skip,
+    Prompt,
+    PromptAttempt(u32),
+    AgentRequest,
+    CodexSchema,
+    CodexOutput,
+    AgentRaw,
+    AgentRawAttempt(u32),
+    AgentStdoutAttempt(u32),
+    AgentStderr,
+    AgentStderrAttempt(u32),
+    AgentRun,
+    Validation,
+    Review,
+    PostPlan,
+    PostLedger,
+    PostResults,
+    Html,
+    CodeQuality,
+    Sarif,
+}
+
+impl Artifact {
+    /// Every artifact, numbered ones by their first.
+    pub const ALL: &[Self] = &[
+        Self::Run,
+        Self::Events,
+        Self::GitIgnore,
+        Self::RawDiff,
+        Self::PreparedDiff,
+        Self::Diff,
+        Self::Truncation,
+        Self::Redaction,
+        Self::Anchors,
+        Self::PriorDigest,
+        Self::Skip,
+        Self::Prompt,
+        Self::PromptAttempt(1),
+        Self::AgentRequest,
+        Self::CodexSchema,
+        Self::CodexOutput,
+        Self::AgentRaw,
+        Self::AgentRawAttempt(1),
+        Self::AgentStdoutAttempt(1),
+        Self::AgentStderr,
+        Self::AgentStderrAttempt(1),
+        Self::AgentRun,
+        Self::Validation,
+        Self::Review,
+        Self::PostPlan,
+        Self::PostLedger,
+        Self::PostResults,
+        Self::Html,
+        Self::CodeQuality,
+        Self::Sarif,
+    ];
+
+    /// The file's name.
+    pub fn file_name(self) -> String {
+        match self {
+            Self::Run => "run.json".into(),
+            Self::Events => "events.jsonl".into(),
+            Self::GitIgnore => ".gitignore".into(),
+            Self::RawDiff => "diff.raw.patch".into(),
+            Self::PreparedDiff => "diff.prepared.patch".into(),
+            Self::Diff => "diff.json".into(),
+            Self::Truncation => "truncation.json".into(),
+            Self::Redaction => "redaction.json".into(),
+            Self::Anchors => "anchors.json".into(),
+            Self::PriorDigest => "prior_digest.json".into(),
+            Self::Skip => "skip.json".into(),
+            Self::Prompt => "prompt.txt".into(),
+            Self::PromptAttempt(n) => format!("prompt.attempt{n}.txt"),
+            Self::AgentRequest => "agent.request.json".into(),
+            Self::CodexSchema => "codex-output-schema.json".into(),
+            Self::CodexOutput => "codex-output.json".into(),
+            Self::AgentRaw => "agent.raw.txt".into(),
+            Self::AgentRawAttempt(n) => format!("agent.raw.attempt{n}.txt"),
+            Self::AgentStdoutAttempt(n) => format!("agent.stdout.attempt{n}.txt"),
+            Self::AgentStderr => "agent.stderr.txt".into(),
+            Self::AgentStderrAttempt(n) => format!("agent.stderr.attempt{n}.txt"),
+            Self::AgentRun => "agent.run.json".into(),
+            Self::Validation => "validation.json".into(),
+            Self::Review => "review.json".into(),
+            Self::PostPlan => "post_plan.json".into(),
+            Self::PostLedger => "post_ledger.jsonl".into(),
+            Self::PostResults => "post_results.json".into(),
+            Self::Html => "report.html".into(),
+            Self::CodeQuality => "gl-code-quality-report.json".into(),
+            Self::Sarif => "report.sarif".into(),
+        }
+    }
+
+    /// Whether a file of this name is one of diffsan's own.
+    fn owns(name: &str) -> bool {
+        Self::ALL.iter().any(|artifact| {
+            let known = artifact.file_name();
+            known == name || numbered(&known, name)
+        }) || name.strip_suffix(PARTIAL).is_some_and(Self::owns)
+            || name == RESERVE
+    }
+}
+
+/// `agent.raw.attempt1.txt` stands for every number.
+fn numbered(known: &str, name: &str) -> bool {
+    known.split_once('1').is_some_and(|(before, after)| {
+        before.ends_with("attempt")
+            && name
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(after))
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    })
+}
+
+/// Ending of a file that is being written.
+const PARTIAL: &str = ".partial";
+/// Room kept free so that a full disk still takes the final record.
+const RESERVE: &str = ".reserve";
+const RESERVE_BYTES: usize = 64 * 1024;
+/// Largest artifact that is read back.
+const MAX_READ: u64 = 512 * 1024 * 1024;
+
+/// The folder of a run; the only writer of files in it.
+#[derive(Debug)]
+pub struct Workdir {
+    path: PathBuf,
+    dir: OwnedFd,
+    engine: Arc<Engine>,
+    written: Mutex<BTreeSet<String>>,
+    closed: AtomicBool,
+}
+
+/// A file that grows line by line.
+#[derive(Debug)]
+pub struct AppendFile(File);
+
+impl AppendFile {
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)?;
+        self.0.flush()
+    }
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the workdir {} cannot be used: {reason}", path.display())]
+pub struct Unusable {
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+/// Folders that must never become a workdir.
+#[derive(Debug, Clone, Default)]
+pub struct Forbidden {
+    /// Where diffsan was started.
+    pub current: PathBuf,
+    /// The repository's top, where there is one.
+    pub repository: Option<PathBuf>,
+    pub home: Option<PathBuf>,
+}
+
+impl Workdir {
+    /// Opens the folder for a new run: made where it is missing, its stale artifacts removed, nobody else's touched.
+    pub fn create(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<Self, Unusable> {
+        let workdir = Self::open_dir(path, forbidden, engine, true)?;
+        workdir.prepare().map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
+        Ok(workdir)
+    }
+
+    /// Opens the folder of an earlier run to go on with it.
+    pub fn open(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<Self, Unusable> {
+        Self::open_dir(path, forbidden, engine, false)
+    }
+
+    fn open_dir(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>, make: bool) -> Result<Self, Unusable> {
+        let unusable = |reason: String| Unusable { path: path.into(), reason };
+        forbidden.check(path).map_err(unusable)?;
+        let dir = open_folder(&forbidden.current, path, make).map_err(|error| unusable(explain(error)))?;
+        match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(unusable("another diffsan is using it right now".into())),
+            // Some network file systems have no locks; a run without one is better than none.
+            Err(_) => {}
+        }
+        Ok(Self { path: path.into(), dir, engine, written: Mutex::default(), closed: AtomicBool::new(false) })
+    }
+
+    /// The folder as it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of the files this run wrote, sorted.
+    pub fn written(&self) -> Vec<String> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// A JSON artifact: versioned, every text in it redacted.
+    pub fn json<T: Serialize>(&self, artifact: Artifact, value: &T) -> Result<()> {
+        let value = serde_json::to_value(value).map_err(|error| {
+            Error::Format(Failure::new(format!("could not render {}", artifact.file_name())).caused_by(&error))
+        })?;
+        self.write(artifact, &self.document(value))
+    }
+
+    /// `{}`: the artifact of something that is not there.
+    pub fn empty_json(&self, artifact: Artifact) -> Result<()> {
+        self.write(artifact, b"{}\n")
+    }
+
+    /// A JSON array in someone else's format, its texts redacted.
+    pub fn foreign_json(&self, artifact: Artifact, value: Value) -> Result<()> {
+        self.write(artifact, pretty(&self.clean(value)).as_bytes())
+    }
+
+    /// A text artifact.
+    pub fn text(&self, artifact: Artifact, text: &Redacted) -> Result<()> {
+        self.write(artifact, text.as_str().as_bytes())
+    }
+
+    /// A patch that keeps its bytes.
+    pub fn bytes(&self, artifact: Artifact, bytes: &RedactedBytes) -> Result<()> {
+        self.write(artifact, bytes.as_bytes())
+    }
+
+    /// The raw diff of someone who asked for it with `artifacts.raw_diff = "raw"`.
+    pub fn unredacted_diff(&self, bytes: &[u8]) -> Result<()> {
+        self.write(Artifact::RawDiff, bytes)
+    }
+
+    /// One more line of a JSONL artifact, flushed.
+    pub fn append_line<T: Serialize>(&self, artifact: Artifact, value: &T) -> Result<()> {
+        let value = serde_json::to_value(value).map(|value| self.clean(value)).unwrap_or_default();
+        let append = || -> io::Result<()> {
+            let mut file = self.append_to(artifact)?;
+            file.write_all(format!("{value}\n").as_bytes())
+        };
+        append().map_err(|error| self.write_failed(artifact, &error))
+    }
+
+    /// `events.jsonl`, opened for appending.
+    pub fn events_file(&self) -> Result<AppendFile> {
+        self.append_to(Artifact::Events).map_err(|error| self.write_failed(Artifact::Events, &error))
+    }
+
+    /// An artifact of an earlier stage or run; `None` when it is not there.
+    pub fn read_json<T: DeserializeOwned>(&self, artifact: Artifact) -> Result<Option<T>> {
+        let name = artifact.file_name();
+        let bytes = match self.read(&name) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                let message = format!("could not read {}", self.path.join(&name).display());
+                return Err(Error::Format(Failure::new(message).caused_by(&error)));
+            }
+        };
+        let mut reader = serde_json::Deserializer::from_slice(&bytes);
+        serde_path_to_error::deserialize(&mut reader).map(Some).map_err(|error| {
+            let message = format!("{} is not an artifact this version can read", self.path.join(&name).display());
+            Error::Format(Failure::new(message).caused_by(&error))
+        })
+    }
+
+    /// The bytes of a file in the folder; never through a link.
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let file = rustix::fs::openat(
+            &self.dir,
+            name,
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK,
+            Mode::empty(),
+        )?;
+        let mut bytes = Vec::new();
+        File::from(file).take(MAX_READ).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Removes one of the run's own files, so that a stale one cannot be mistaken for new.
+    pub fn remove(&self, artifact: Artifact) -> Result<()> {
+        match rustix::fs::unlinkat(&self.dir, artifact.file_name().as_str(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(self.write_failed(artifact, &error.into())),
+        }
+    }
+
+    /// The final record: written even on a full disk, as far as the kept reserve goes, and the last thing written.
+    pub fn finish<T: Serialize>(&self, record: &T) -> Result<()> {
+        let _ = rustix::fs::unlinkat(&self.dir, RESERVE, AtFlags::empty());
+        let result = self.json(Artifact::Run, record);
+        self.closed.store(true, Ordering::SeqCst);
+        result
+    }
+
+    /// Gives the reserve back before the last events are written.
+    pub fn release_reserve(&self) {
+        let _ = rustix::fs::unlinkat(&self.dir, RESERVE, AtFlags::empty());
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        for entry in rustix::fs::Dir::read_from(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_ok_and(Artifact::owns) {
+                rustix::fs::unlinkat(&self.dir, entry.file_name(), AtFlags::empty())?;
+            }
+        }
+        self.put(RESERVE, &[0; RESERVE_BYTES])?;
+        self.put(&Artifact::GitIgnore.file_name(), b"*\n")
+    }
+
+    fn document(&self, value: Value) -> Vec<u8> {
+        let mut document = serde_json::Map::new();
+        document.insert("schema_version".into(), SCHEMA_VERSION.into());
+        if let Value::Object(fields) = self.clean(value) {
+            document.extend(fields);
+        }
+        pretty(&Value::Object(document)).into_bytes()
+    }
+
+    fn clean(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.engine.redact(Output::Artifact, &text).into_string()),
+            Value::Array(values) => values.into_iter().map(|value| self.clean(value)).collect(),
+            Value::Object(map) => Value::Object(map.into_iter().map(|(key, value)| (key, self.clean(value))).collect()),
+            other => other,
+        }
+    }
+
+    fn write(&self, artifact: Artifact, bytes: &[u8]) -> Result<()> {
+        let name = artifact.file_name();
+        self.put(&name, bytes).map_err(|error| self.write_failed(artifact, &error))
+    }
+
+    /// Writes beside the target and renames, so that a reader never sees half a file.
+    fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let partial = format!("{name}{PARTIAL}");
+        let _ = rustix::fs::unlinkat(&self.dir, partial.as_str(), AtFlags::empty());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, partial.as_str(), flags, Mode::from_raw_mode(0o644))?;
+        let written = File::from(file).write_all(bytes);
+        let renamed = written
+            .and_then(|()| rustix::fs::renameat(&self.dir, partial.as_str(), &self.dir, name).map_err(io::Error::from));
+        if renamed.is_err() {
+            let _ = rustix::fs::unlinkat(&self.dir, partial.as_str(), AtFlags::empty());
+        }
+        renamed?;
+        if name != RESERVE {
+            self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
+        Ok(())
+    }
+
+    fn append_to(&self, artifact: Artifact) -> io::Result<AppendFile> {
+        let name = artifact.file_name();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, name.as_str(), flags, Mode::from_raw_mode(0o644))?;
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        Ok(AppendFile(File::from(file)))
+    }
+
+    fn write_failed(&self, artifact: Artifact, error: &io::Error) -> Error {
+        let path = self.path.join(artifact.file_name());
+        let help = match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOSPC | Errno::DQUOT) => "the disk is full: free some space, or point --workdir elsewhere",
+            Some(Errno::ROFS | Errno::ACCESS | Errno::PERM) => "point --workdir at a folder that can be written to",
+            _ => "check the workdir and its file system",
+        };
+        Error::ArtifactWrite(
+            Failure::new(format!("could not write {}", path.display()))
+                .caused_by(error)
+                .help(help)
+                .with("artifact", artifact.file_name()),
+        )
+    }
+}
+
+impl Forbidden {
+    fn check(&self, path: &Path) -> Result<(), String> {
+        let full = normal(&self.current.join(path));
+        let real = full.canonicalize().unwrap_or_else(|_| full.clone());
+        for place in [&full, &real] {
+            if self.current.starts_with(place) {
+                return Err("it is the current folder or one above it".into());
+            }
+            if self.repository.as_deref().is_some_and(|top| top.starts_with(place)) {
+                return Err("it is the repository's top or a folder above it".into());
+            }
+            if self.home.as_deref().is_some_and(|home| home.starts_with(place)) {
+                return Err("it is the home folder or a folder above it".into());
+            }
+            if place.components().any(|part| part.as_os_str() == OsStr::new(".git")) {
+                return Err("it is inside a .git folder".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Resolves `.` and `..` by name alone.
+fn normal(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                result.pop();
+            }
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+/// Opens a folder; below the current one no part of the way may be a link, since a change can commit one.
+fn open_folder(current: &Path, path: &Path, make: bool) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if path.is_absolute() {
+        let parent = path.parent().unwrap_or(path);
+        if make {
+            make_folders(parent)?;
+        }
+        let parent = rustix::fs::open(parent, flags, Mode::empty())?;
+        let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        return enter(&parent, name, make);
+    }
+    let mut dir = rustix::fs::open(current, flags, Mode::empty())?;
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            other => dir = enter(&dir, other.as_os_str(), make)?,
+        }
+    }
+    Ok(dir)
+}
+
+fn enter(parent: &OwnedFd, name: &OsStr, make: bool) -> io::Result<OwnedFd> {
+    if make {
+        match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this module is the door for files")]
+fn make_folders(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}
+
+fn explain(error: io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::LOOP) => "it is, or goes through, a symbolic link".into(),
+        Some(Errno::NOTDIR) => "it is, or goes through, something that is not a folder (a symbolic link counts)".into(),
+        _ => error.to_string(),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_names_are_removed() {
+        for (name, own) in [
+            ("run.json", true),
+            ("agent.raw.attempt12.txt", true),
+            ("prompt.attempt3.txt", true),
+            ("run.json.partial", true),
+            (".reserve", true),
+            ("agent.raw.attempt.txt", false),
+            ("agent.raw.attemptX.txt", false),
+            ("notes.txt", false),
+            ("my.run.json", false),
+            ("partial", false),
+        ] {
+            assert_eq!(Artifact::owns(name), own, "{name}");
+        }
+    }
+
+    #[test]
+    fn dangerous_folders_are_refused() {
+        let forbidden = Forbidden {
+            current: "/work/repo/sub".into(),
+            repository: Some("/work/repo".into()),
+            home: Some("/home/me".into()),
+        };
+        for (path, allowed) in [
+            (".diffsan", true),
+            ("out/diffsan", true),
+            ("/tmp/elsewhere", true),
+            ("/home/me/diffsan", true),
+            (".", false),
+            ("..", false),
+            ("/", false),
+            ("/work/repo", false),
+            ("/work", false),
+            ("/home/me", false),
+            ("/home", false),
+            ("x/..", false),
+            ("../.git/diffsan", false),
+        ] {
+            assert_eq!(forbidden.check(Path::new(path)).is_ok(), allowed, "{path}");
+        }
+    }
+}

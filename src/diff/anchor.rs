@@ -2,49 +2,27 @@
 //! of where it stands, so that it survives edits elsewhere, re-indentation and other context sizes.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::contracts::{AnchorEntry, ChangeKind};
 
 use super::{Diff, FileDiff, FileStatus, Hunk, Line, LineKind};
 
-/// One block of changed lines and its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// One block of changed lines: its entry in `anchors.json`, and where in the diff it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
-    pub change_anchor: String,
-    pub file: String,
-    pub kind: ChangeKind,
-    /// The block's first line in the new file; for a deletion, the line that now follows it.
-    pub start_line: u32,
-    pub line_count: u32,
-    /// The block's first line in the old file; for an addition, the line that follows it there.
-    pub old_start_line: u32,
-    pub old_line_count: u32,
-    /// Whether the agent was shown at least one line of the block.
-    pub in_prompt: bool,
-    /// The block's id under the file's old name.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub previous_change_anchor: Option<String>,
-    /// Where the block is in the diff it was made from.
-    #[serde(skip)]
+    pub entry: AnchorEntry,
     pub place: Place,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeKind {
-    Add,
-    Modify,
-    Delete,
-}
-
-/// Indices into the diff: file, hunk of the file, first line of the hunk.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Indices into the diff: file, hunk of the file, and the block's lines of that hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub file: usize,
     pub hunk: usize,
-    pub line: usize,
+    pub lines: Range<usize>,
 }
 
 /// The anchors of a diff, in its order. The diff is the redacted one: an id must not be a hash of
@@ -55,7 +33,8 @@ pub fn anchors(diff: &Diff<'_>) -> Vec<Anchor> {
     for (file_index, file) in diff.files.iter().enumerate() {
         for (hunk_index, hunk) in file.hunks.iter().enumerate() {
             for block in blocks(hunk) {
-                let place = Place { file: file_index, hunk: hunk_index, line: block.first };
+                let lines = block.first..block.first + block.removed.len() + block.added.len();
+                let place = Place { file: file_index, hunk: hunk_index, lines };
                 anchors.push(block.anchor(file, place, &mut seen));
             }
         }
@@ -86,7 +65,7 @@ impl Block<'_> {
         let ordinal = seen.entry(content.clone().finalize().into()).or_default();
         let id = |content: Sha256| format!("chg:{}", short_hex(content.chain_update(ordinal.to_le_bytes())));
         let previous = (file.status == FileStatus::Renamed).then(|| id(self.hash(&file.old_path)));
-        let anchor = Anchor {
+        let entry = AnchorEntry {
             change_anchor: id(content),
             file: file.new_path.clone(),
             kind: self.kind(),
@@ -96,10 +75,9 @@ impl Block<'_> {
             old_line_count: count(&self.removed),
             in_prompt: false,
             previous_change_anchor: previous,
-            place,
         };
         *ordinal += 1;
-        anchor
+        Anchor { entry, place }
     }
 
     fn kind(&self) -> ChangeKind {
@@ -180,7 +158,7 @@ mod tests {
     }
 
     fn ids(text: &str) -> Vec<String> {
-        of(text).into_iter().map(|anchor| anchor.change_anchor).collect()
+        of(text).into_iter().map(|anchor| anchor.entry.change_anchor).collect()
     }
 
     /// A diff of one hunk for file `x`.
@@ -195,14 +173,16 @@ mod tests {
         let text = text.replace("+10,5", "+10,6");
         let seen: Vec<_> = of(&text)
             .into_iter()
-            .map(|a| (a.kind, a.start_line, a.line_count, a.old_start_line, a.old_line_count, a.place.line))
+            .map(|Anchor { entry: a, place }| {
+                (a.kind, a.start_line, a.line_count, a.old_start_line, a.old_line_count, place.lines)
+            })
             .collect();
         assert_eq!(
             seen,
             [
-                (ChangeKind::Modify, 11, 2, 11, 1, 1),
-                (ChangeKind::Delete, 14, 0, 13, 1, 5),
-                (ChangeKind::Add, 15, 1, 15, 0, 7),
+                (ChangeKind::Modify, 11, 2, 11, 1, 1..4),
+                (ChangeKind::Delete, 14, 0, 13, 1, 5..6),
+                (ChangeKind::Add, 15, 1, 15, 0, 7..8),
             ]
         );
     }
@@ -234,9 +214,9 @@ mod tests {
         );
         let before = ids(&format!("--- a/old\n+++ b/old\n{body}"));
         let after = of(&renamed);
-        assert_eq!(after[0].previous_change_anchor, Some(before[0].clone()));
-        assert_ne!(after[0].change_anchor, before[0]);
-        assert_eq!(of(&format!("--- a/x\n+++ b/x\n{body}"))[0].previous_change_anchor, None);
+        assert_eq!(after[0].entry.previous_change_anchor, Some(before[0].clone()));
+        assert_ne!(after[0].entry.change_anchor, before[0]);
+        assert_eq!(of(&format!("--- a/x\n+++ b/x\n{body}"))[0].entry.previous_change_anchor, None);
     }
 
     #[test]
@@ -245,28 +225,12 @@ mod tests {
         assert_ne!(snapshot_id("a"), snapshot_id("b"));
     }
 
-    #[test]
-    fn the_serialised_form_has_the_documented_keys() {
-        let value = serde_json::to_value(&of(&hunk("@@ -3,0 +4 @@", "+x\n"))[0]).unwrap();
-        let keys: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
-        let want = [
-            "change_anchor",
-            "file",
-            "kind",
-            "start_line",
-            "line_count",
-            "old_start_line",
-            "old_line_count",
-            "in_prompt",
-        ];
-        assert_eq!(keys, want);
-        assert_eq!(value["kind"], "add");
-    }
-
     fn shape(text: &str) -> Vec<(String, u32, u32, u32, u32)> {
         of(text)
             .into_iter()
-            .map(|a| (a.change_anchor, a.start_line, a.line_count, a.old_start_line, a.old_line_count))
+            .map(|Anchor { entry: a, .. }| {
+                (a.change_anchor, a.start_line, a.line_count, a.old_start_line, a.old_line_count)
+            })
             .collect()
     }
 

@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub mod anchor;
+pub mod attributes;
+pub mod fetch;
+pub mod git;
 mod header;
+mod heal;
 mod parse;
 mod path;
 
@@ -144,6 +148,11 @@ impl<'a> Hunk<'a> {
         Lines { rest: split_line(self.bytes).1, old: self.first_old(), new: self.first_new() }
     }
 
+    /// How many lines [`Hunk::lines`] yields.
+    pub fn line_count(&self) -> usize {
+        self.old_lines as usize + self.additions as usize
+    }
+
     /// The number of the first old line this hunk covers. A side without lines names the line
     /// before the change, so its first line would be the next one.
     fn first_old(&self) -> u32 {
@@ -152,6 +161,20 @@ impl<'a> Hunk<'a> {
 
     fn first_new(&self) -> u32 {
         first_line(self.new_start, self.new_lines)
+    }
+}
+
+impl FileStatus {
+    /// The name as artifacts spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Deleted => "deleted",
+            Self::Modified => "modified",
+            Self::Renamed => "renamed",
+            Self::Copied => "copied",
+            Self::ModeChanged => "mode_changed",
+        }
     }
 }
 

@@ -1,0 +1,212 @@
+//! The private folder an agent runs in, and the environment it may see.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use tempfile::TempDir;
+
+use crate::config::Environment;
+
+/// Variables of a child.
+pub(crate) type Variables = BTreeMap<OsString, OsString>;
+
+/// Variables every agent may see: where programs are, the locale, the way to the network.
+const COMMON: &[&str] = &[
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+];
+
+/// Where a user's own settings are, for an agent that someone logged in.
+const HOMES: &[&str] = &["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
+
+/// The CI's own credentials: no setting lets an agent see them.
+const NEVER: &[&str] = &[
+    "CI_BUILD_TOKEN",
+    "CI_DEPENDENCY_PROXY_PASSWORD",
+    "CI_DEPLOY_PASSWORD",
+    "CI_JOB_JWT",
+    "CI_JOB_JWT_V1",
+    "CI_JOB_JWT_V2",
+    "CI_JOB_TOKEN",
+    "CI_REGISTRY_PASSWORD",
+    "CI_REPOSITORY_URL",
+    "DIFFSAN_GITLAB_TOKEN",
+    "GITLAB_TOKEN",
+];
+
+/// Whose settings an agent starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// An empty home: the agent's key is in the environment.
+    Private,
+    /// The user's own: the agent is logged in there.
+    Users,
+}
+
+/// A private folder: an empty working directory, a home, a place for temporary files, and around them the files
+/// diffsan hands over. It is removed with all that is in it.
+#[derive(Debug)]
+pub(crate) struct Room {
+    folder: TempDir,
+    checkout: Option<PathBuf>,
+}
+
+impl Room {
+    /// Makes one outside the checkout that `start` lies in: agents look for settings in the folders above them.
+    pub(crate) fn new(start: &Path, temporary: Option<&str>) -> io::Result<Self> {
+        let checkout = checkout(start);
+        let places = temporary.map(PathBuf::from).into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
+        let mut failed = io::Error::new(io::ErrorKind::NotFound, "every temporary folder lies inside the checkout");
+        for place in
+            places.filter_map(|place| place.canonicalize().ok()).filter(|place| !is_inside(place, checkout.as_deref()))
+        {
+            match Self::inside(&place, checkout.clone()) {
+                Ok(room) => return Ok(room),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    fn inside(place: &Path, checkout: Option<PathBuf>) -> io::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("diffsan-agent-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(place)?;
+        let room = Self { folder, checkout };
+        for name in ["work", "home", "tmp"] {
+            room.make_folder(name)?;
+        }
+        // Programs that look for an `.env` upwards find this one and stop.
+        room.write(".env", b"")?;
+        Ok(room)
+    }
+
+    /// The empty working directory.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    /// The private home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    /// A file or folder beside the working directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes a folder, and those above it.
+    pub(crate) fn make_folder(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path(name);
+        DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        Ok(path)
+    }
+
+    /// Writes a file that the agent shall find.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = self.path(name);
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(bytes)?;
+        Ok(path)
+    }
+
+    /// Reads a file that the agent wrote; `None` when there is none.
+    pub(crate) fn read(&self, name: &str, most: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = match OpenOptions::new().read(true).open(self.path(name)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// The home an agent gets: private when one of its keys is in the environment, or when the user's own is missing
+    /// or part of the checkout.
+    pub(crate) fn whose_home(&self, keys: &[&str], env: &Environment) -> Home {
+        let has_key = keys.iter().any(|name| env.get(name).is_some());
+        match env.get("HOME") {
+            Some(home) if !has_key && self.is_outside(home) => Home::Users,
+            _ => Home::Private,
+        }
+    }
+
+    /// What the agent may see: the common variables and those that `allowed` names.
+    pub(crate) fn environment(&self, env: &Environment, allowed: &[&str], home: Home) -> Variables {
+        let is_allowed = |name: &str| COMMON.contains(&name) || name.starts_with("LC_") || allowed.contains(&name);
+        let mut seen: Variables = env
+            .pairs()
+            .filter(|(name, value)| !value.is_empty() && name.to_str().is_some_and(is_allowed))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        for name in HOMES {
+            match env.get(name).filter(|folder| home == Home::Users && self.is_outside(folder)) {
+                Some(folder) => seen.insert(name.into(), folder.into()),
+                None => seen.remove(OsStr::new(name)),
+            };
+        }
+        seen.entry("HOME".into()).or_insert_with(|| self.home().into());
+        seen.insert("TMPDIR".into(), self.path("tmp").into());
+        seen.insert("NO_COLOR".into(), "1".into());
+        seen
+    }
+
+    /// An absolute folder that the branch under review does not fill.
+    pub(crate) fn is_outside(&self, folder: &str) -> bool {
+        let folder = Path::new(folder);
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        real.is_absolute() && !is_inside(&real, self.checkout.as_deref())
+    }
+}
+
+/// Whether no agent may see a variable, whatever the configuration asks for: the CI's credentials and the API token.
+pub(crate) fn is_refused(name: &str, token: &str) -> bool {
+    NEVER.contains(&name) || name == token
+}
+
+/// Where a program is: as named when the name has a folder in it (relative to `start`), else in the first absolute
+/// folder of `path` that has it.
+pub fn find_program(name: &str, path: Option<&OsStr>, start: &Path) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(start.join(name)).filter(|file| is_program(file));
+    }
+    // A relative folder on the path would be looked up in the checkout.
+    std::env::split_paths(path?)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}
+
+fn is_inside(folder: &Path, checkout: Option<&Path>) -> bool {
+    checkout.is_some_and(|checkout| folder.starts_with(checkout))
+}
+
+/// The top of the working tree around a folder.
+fn checkout(start: &Path) -> Option<PathBuf> {
+    let start = start.canonicalize().ok()?;
+    start.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+}

@@ -1,0 +1,185 @@
+//! The only writer of stdout and stderr.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, RwLock};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use crate::contracts::{EventRecord, Level};
+use crate::redact::Redacted;
+
+/// Most characters of values in one console line.
+const MAX_VALUES: usize = 200;
+
+/// How the console should look.
+#[derive(Debug, Clone)]
+pub struct ConsoleStyle {
+    /// Lowest level that is printed.
+    pub level: Level,
+    /// `key=value` lines instead of sentences.
+    pub structured: bool,
+    /// stdout belongs to one document; event lines go to stderr.
+    pub document: bool,
+    pub colour: ColourChoice,
+}
+
+impl Default for ConsoleStyle {
+    fn default() -> Self {
+        Self { level: Level::Info, structured: true, document: false, colour: ColourChoice::Auto }
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColourChoice {
+    /// On a terminal, unless NO_COLOR or CLICOLOR=0 says no.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// The door to stdout and stderr; a closed reader never ends a run.
+#[derive(Debug, Clone, Default)]
+pub struct Console {
+    style: Arc<RwLock<ConsoleStyle>>,
+}
+
+impl Console {
+    pub fn new(style: ConsoleStyle) -> Self {
+        Self { style: Arc::new(RwLock::new(style)) }
+    }
+
+    /// Takes over what the configuration says.
+    pub fn restyle(&self, style: ConsoleStyle) {
+        if let Ok(mut current) = self.style.write() {
+            *current = style;
+        }
+    }
+
+    /// One event: info and warnings to stdout, errors to stderr.
+    pub(crate) fn event(&self, record: &EventRecord, sentence: &Redacted) {
+        let style = self.style();
+        if record.level > style.level {
+            return;
+        }
+        let words = if style.structured { key_values(record) } else { sentence.to_string() };
+        let to_stderr = record.level == Level::Error || style.document;
+        let colour = level_style(record.level);
+        let text = format!("{colour}[diffsan] {words}{colour:#}\n");
+        if to_stderr { self.write_err(&text) } else { self.write_out(&text) }
+    }
+
+    /// The result of a command.
+    pub fn result(&self, text: &str) {
+        self.write_out(text);
+    }
+
+    /// A message for whoever started the program.
+    pub fn message(&self, text: &str) {
+        self.write_err(text);
+    }
+
+    /// Whether stdout is a terminal that a person watches.
+    pub fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Whether stderr is a terminal that a person watches.
+    pub fn stderr_is_terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Columns of the terminal, where there is one.
+    pub fn width(&self) -> Option<usize> {
+        rustix::termios::tcgetwinsize(io::stdout())
+            .ok()
+            .map(|size| usize::from(size.ws_col))
+            .filter(|columns| *columns > 0)
+    }
+
+    /// stdout is one document; nothing else may go there.
+    pub fn is_document(&self) -> bool {
+        self.style().document
+    }
+
+    fn style(&self) -> ConsoleStyle {
+        self.style.read().map(|style| style.clone()).unwrap_or_default()
+    }
+
+    fn write_out(&self, text: &str) {
+        let mut out = anstream::AutoStream::new(io::stdout(), self.choice(&io::stdout()));
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    fn write_err(&self, text: &str) {
+        let mut err = anstream::AutoStream::new(io::stderr(), self.choice(&io::stderr()));
+        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    }
+
+    fn choice(&self, stream: &impl anstream::stream::RawStream) -> anstream::ColorChoice {
+        match self.style().colour {
+            ColourChoice::Auto => anstream::AutoStream::choice(stream),
+            ColourChoice::Always => anstream::ColorChoice::AlwaysAnsi,
+            ColourChoice::Never => anstream::ColorChoice::Never,
+        }
+    }
+}
+
+fn level_style(level: Level) -> Style {
+    match level {
+        Level::Error => Style::new().fg_color(Some(AnsiColor::Red.into())),
+        Level::Warn => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+        Level::Info | Level::Debug => Style::new().dimmed(),
+    }
+}
+
+/// `name | key=value key=value`: scalars only, the rest as a count.
+fn key_values(record: &EventRecord) -> String {
+    let mut values = String::new();
+    for (key, value) in &record.data {
+        let word = match value {
+            Value::Null => continue,
+            Value::String(text) => quote(text),
+            Value::Array(list) if list.is_empty() => continue,
+            Value::Array(list) => scalars(list),
+            Value::Object(map) if map.is_empty() => continue,
+            Value::Object(map) => map
+                .iter()
+                .filter(|(_, value)| !value.is_array() && !value.is_object() && !value.is_null())
+                .map(|(key, value)| format!("{key}:{}", plain(value)))
+                .collect::<Vec<_>>()
+                .join(","),
+            scalar => scalar.to_string(),
+        };
+        values.push(' ');
+        values.push_str(key);
+        values.push('=');
+        values.push_str(&word);
+    }
+    let longest = if record.level == Level::Error { 3 * MAX_VALUES } else { MAX_VALUES };
+    format!("{} |{}", record.event, crate::error::clip(&values, longest))
+}
+
+fn scalars(list: &[Value]) -> String {
+    let words: Vec<_> = list
+        .iter()
+        .filter_map(|value| match value {
+            Value::Object(map) => map.get("code").map(plain),
+            Value::Array(_) => None,
+            scalar => Some(plain(scalar)),
+        })
+        .collect();
+    words.join(",")
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), quote)
+}
+
+/// Control characters would let a file name draw on the terminal.
+fn quote(text: &str) -> String {
+    let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if clean.contains([' ', '"', '=']) || clean.is_empty() { format!("{clean:?}") } else { clean }
+}

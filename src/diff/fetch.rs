@@ -1,0 +1,313 @@
+//! Where the change comes from: a merge request's two commits, a branch on a laptop, or a file.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use super::git::{Git, GitError};
+use super::heal::{Healer, Trouble};
+use crate::config::CiContext;
+use crate::contracts::{DiffRef, DiffSource};
+use crate::error::{Error, Failure, Result};
+
+/// The change as bytes, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub raw: Vec<u8>,
+    pub source: DiffSource,
+    /// What a reader should know about how it was had.
+    pub notes: Vec<String>,
+}
+
+/// What a local review looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Local {
+    /// Everything on this branch, working tree included, that the base does not have. Without a
+    /// name the base is `origin/HEAD`, else `main`, else `master`.
+    Branch {
+        base: Option<String>,
+    },
+    Staged,
+    Unstaged,
+}
+
+/// Git cannot give the change; GitLab's API still may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    pub why: String,
+    /// The command or setting that would help.
+    pub fix: String,
+    /// What git said.
+    pub said: Option<String>,
+    /// CI variables that are needed and not set.
+    pub missing_env: Vec<&'static str>,
+    /// The ends of the change as far as they are known.
+    pub reference: DiffRef,
+}
+
+impl Unavailable {
+    /// As the failure it is when nothing else can give the change either.
+    pub fn into_error(self) -> Error {
+        let mut failure = Failure::new(format!("could not get the merge request's diff: {}", self.why)).help(self.fix);
+        if let Some(said) = self.said {
+            failure = failure.said(said);
+        }
+        if !self.missing_env.is_empty() {
+            failure = failure.with("missing_env", self.missing_env);
+        }
+        Error::DiffFetch(failure.with("base_sha", self.reference.base_sha).with("head_sha", self.reference.head_sha))
+    }
+}
+
+/// The diff of the merge request that a CI job belongs to: its base commit against its head, fetched
+/// where the clone lacks them.
+pub async fn ci(git: &Git, ci: &CiContext) -> Result<Fetched, Unavailable> {
+    let mut reference = DiffRef {
+        target_branch: ci.target_branch.clone(),
+        source_branch: ci.source_branch.clone(),
+        base_sha: commit_id(ci.diff_base_sha.as_deref()),
+        // In merged-results pipelines and merge trains CI_COMMIT_SHA is a temporary merge commit.
+        head_sha: commit_id(ci.source_branch_sha.as_deref()).or_else(|| commit_id(ci.commit_sha.as_deref())),
+    };
+    let unavailable = |trouble: Trouble, reference: DiffRef| Unavailable {
+        why: trouble.why,
+        fix: trouble.fix,
+        said: trouble.said,
+        missing_env: Vec::new(),
+        reference,
+    };
+    let Some(head) = reference.head_sha.clone() else {
+        return Err(Unavailable {
+            why: "the job's variables name no commit".to_owned(),
+            fix: "Run diffsan in a merge request pipeline (`rules: - if: $CI_PIPELINE_SOURCE == \"merge_request_event\"`)."
+                .to_owned(),
+            said: None,
+            missing_env: vec!["CI_COMMIT_SHA"],
+            reference,
+        });
+    };
+    let mut healer = match Healer::new(git, ci).await {
+        Ok(healer) => healer,
+        Err(trouble) => return Err(unavailable(trouble, reference)),
+    };
+    let base = match healer.ends(reference.base_sha.as_deref(), &head).await {
+        Ok(base) => base,
+        Err(trouble) => return Err(unavailable(trouble, reference)),
+    };
+    reference.base_sha = Some(base.clone());
+    let arguments = diff_command(&[&base, &head]);
+    match healer.git().run_as_of(&base, &arguments, None).await {
+        Ok(raw) => Ok(Fetched { raw, source: from_git(reference), notes: healer.into_notes() }),
+        Err(error) => Err(unavailable(Trouble::of(&error, "git could not compare the two commits"), reference)),
+    }
+}
+
+/// The diff of a local review.
+pub async fn local(git: &Git, what: &Local) -> Result<Fetched> {
+    let repository = Repository::open(git).await.map_err(|error| local_failure(&error))?;
+    let fetched = |raw, base_sha, head_sha, source_branch| Fetched {
+        raw,
+        source: from_git(DiffRef { target_branch: None, source_branch, base_sha, head_sha }),
+        notes: Vec::new(),
+    };
+    let narrow = match what {
+        Local::Branch { base } => return branch(git, &repository, base.as_deref()).await,
+        Local::Staged => vec!["--cached"],
+        Local::Unstaged => Vec::new(),
+    };
+    if repository.is_bare {
+        let failure = Failure::new("a bare repository has nothing staged or unstaged")
+            .help("Use `--base REV` to review a branch of it.");
+        return Err(Error::DiffFetch(failure));
+    }
+    let raw = git.run(&diff_command_with(&narrow, &[])).await.map_err(|error| local_failure(&error))?;
+    let base = if narrow.is_empty() { None } else { repository.head.clone() };
+    Ok(fetched(raw, base, None, repository.branch))
+}
+
+/// A unified diff from a file, or from stdin when the path is `-`.
+pub async fn file(path: &Path) -> Result<Fetched> {
+    let (name, read) = if path == Path::new("-") {
+        ("stdin".to_owned(), tokio::task::spawn_blocking(read_stdin).await.unwrap_or_else(|error| Err(error.into())))
+    } else {
+        (format!("`{}`", path.display()), tokio::fs::read(path).await)
+    };
+    let raw = read.map_err(|error| {
+        let failure = Failure::new(format!("could not read the diff from {name}")).caused_by(&error);
+        Error::DiffFetch(failure.help("`--diff-file` takes a file that holds a unified diff, or `-` for stdin."))
+    })?;
+    let source = DiffSource { kind: "diff-file".to_owned(), reference: DiffRef::default() };
+    Ok(Fetched { raw, source, notes: Vec::new() })
+}
+
+fn read_stdin() -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The one invocation: every option that the user's configuration could change is given.
+const DIFF: &[&str] = &[
+    "diff",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--full-index",
+    // GitLab pairs renames from 30 % on; with git's 50 % its diff would have other paths than ours.
+    "-M30%",
+    "-l1000",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+    "--submodule=short",
+    "--ignore-submodules=dirty",
+    "--no-relative",
+    "-O/dev/null",
+];
+
+/// The arguments that compare two commits, or one with the working tree.
+pub fn diff_command<'a>(commits: &[&'a str]) -> Vec<&'a str> {
+    diff_command_with(&[], commits)
+}
+
+fn diff_command_with<'a>(options: &[&'a str], commits: &[&'a str]) -> Vec<&'a str> {
+    [DIFF, options, &["--end-of-options"], commits, &["--"]].concat()
+}
+
+/// A full commit id as CI variables have it; all zeros means that there is none.
+fn commit_id(value: Option<&str>) -> Option<String> {
+    let id = value?.trim();
+    let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && id.bytes().any(|byte| byte != b'0')).then(|| id.to_ascii_lowercase())
+}
+
+fn from_git(reference: DiffRef) -> DiffSource {
+    DiffSource { kind: "git-diff".to_owned(), reference }
+}
+
+/// What a local review needs to know about the repository.
+struct Repository {
+    is_bare: bool,
+    head: Option<String>,
+    branch: Option<String>,
+}
+
+impl Repository {
+    async fn open(git: &Git) -> Result<Self, GitError> {
+        let is_bare = git.line(&["rev-parse", "--is-bare-repository"]).await? == "true";
+        let head = resolve(git, "HEAD").await?;
+        let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok();
+        Ok(Self { is_bare, head, branch })
+    }
+}
+
+async fn branch(git: &Git, repository: &Repository, base: Option<&str>) -> Result<Fetched> {
+    let failed = |error: GitError| local_failure(&error);
+    let (base_name, base) = local_base(git, repository, base).await?;
+    let start = match &repository.head {
+        None => base,
+        Some(head) => merge_base(git, head, &base).await.map_err(failed)?.ok_or_else(|| {
+            let failure = Failure::new(format!("this branch and its base `{base_name}` have no commit in common"));
+            Error::DiffFetch(failure.help("In a shallow clone, `git fetch --unshallow` gets the missing history."))
+        })?,
+    };
+    let mut ends = vec![start.as_str()];
+    // Without a working tree the branch itself is all there is.
+    let head = repository.head.as_deref().filter(|_| repository.is_bare);
+    ends.extend(head);
+    let raw = git.run(&diff_command(&ends)).await.map_err(failed)?;
+    let reference = DiffRef {
+        target_branch: Some(base_name),
+        source_branch: repository.branch.clone(),
+        base_sha: Some(start.clone()),
+        head_sha: head.map(str::to_owned),
+    };
+    Ok(Fetched { raw, source: from_git(reference), notes: Vec::new() })
+}
+
+/// The name and commit of the base of a local review.
+async fn local_base(git: &Git, repository: &Repository, named: Option<&str>) -> Result<(String, String)> {
+    let failed = |error: GitError| local_failure(&error);
+    if let Some(name) = named {
+        let id = if name.starts_with('-') { None } else { resolve(git, name).await.map_err(failed)? };
+        return id.map(|id| (name.to_owned(), id)).ok_or_else(|| {
+            let failure = Failure::new(format!("the base `{name}` is no commit of this repository"));
+            Error::DiffFetch(failure.help("`git branch --all` lists the branches that can be a base."))
+        });
+    }
+    if repository.head.is_none() {
+        let empty = git.run_with(&["hash-object", "-t", "tree", "--stdin"], b"").await.map_err(failed)?;
+        return Ok(("nothing".to_owned(), String::from_utf8_lossy(&empty).trim().to_owned()));
+    }
+    for name in ["origin/HEAD", "main", "master", "origin/main", "origin/master"] {
+        let full = if name.contains('/') { format!("refs/remotes/{name}") } else { format!("refs/heads/{name}") };
+        if let Some(id) = resolve(git, &full).await.map_err(failed)? {
+            return Ok((name.to_owned(), id));
+        }
+    }
+    let failure = Failure::new("there is no base to compare with: neither origin/HEAD nor main nor master exists");
+    Err(Error::DiffFetch(failure.help("Name one with `--base REV`, or review with `--staged` or `--unstaged`.")))
+}
+
+/// The commit a name stands for, if there is one.
+pub(super) async fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError> {
+    let commit = format!("{name}^{{commit}}");
+    match git.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await {
+        Ok(id) => Ok(Some(id)),
+        Err(error @ GitError::Failed { .. }) if error.is_no_repository() || error.is_dubious_ownership() => Err(error),
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) async fn merge_base(git: &Git, one: &str, other: &str) -> Result<Option<String>, GitError> {
+    match git.line(&["merge-base", one, other]).await {
+        Ok(id) => Ok(Some(id)),
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn local_failure(error: &GitError) -> Error {
+    let failure = match error {
+        GitError::Missing => Failure::new("git is not installed, or not on PATH")
+            .help("Install git, or hand over a diff with `--diff-file`."),
+        error if error.is_no_repository() => Failure::new("this folder is not in a git repository")
+            .help("Start diffsan inside one, or hand over a diff with `--diff-file`."),
+        error if error.is_dubious_ownership() => {
+            Failure::new("git refuses to work here because the repository belongs to another user")
+                .help("If you trust it: `git config --global --add safe.directory \"$(pwd)\"`.")
+        }
+        error => Failure::new(format!("could not get the diff: {error}")),
+    };
+    Error::DiffFetch(failure.said(crate::error::chain(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_id_that_is_not_all_zeros_is_a_commit() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(commit_id(Some(id)).as_deref(), Some(id));
+        assert_eq!(commit_id(Some(&format!(" {} \n", id.to_uppercase()))).as_deref(), Some(id));
+        assert_eq!(commit_id(Some(&"a".repeat(64))), Some("a".repeat(64)));
+        for none in ["", "main", "--upload-pack=x", &id[..39], &"0".repeat(40), &"g".repeat(40)] {
+            assert_eq!(commit_id(Some(none)), None, "{none}");
+        }
+        assert_eq!(commit_id(None), None);
+    }
+
+    #[test]
+    fn the_invocation_is_the_documented_one() {
+        assert_eq!(
+            diff_command(&["BASE", "HEAD"]).join(" "),
+            "diff --no-color --no-ext-diff --no-textconv --full-index -M30% -l1000 --src-prefix=a/ --dst-prefix=b/ \
+             --unified=3 --inter-hunk-context=0 --diff-algorithm=myers --indent-heuristic --submodule=short \
+             --ignore-submodules=dirty --no-relative -O/dev/null --end-of-options BASE HEAD --"
+        );
+    }
+}

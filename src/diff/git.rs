@@ -1,0 +1,352 @@
+//! The one way to run git: a fixed environment, a deadline, no prompt, bytes out.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::config::Environment;
+use crate::error::clip;
+
+/// Longest time for a command that stays on this machine.
+const LOCAL_DEADLINE: Duration = Duration::from_secs(300);
+/// Longest time for a command that talks to a remote.
+const REMOTE_DEADLINE: Duration = Duration::from_secs(180);
+/// Most characters kept of what git said.
+const MAX_WORDS: usize = 2_000;
+
+/// Variables that change what git prints or make it write elsewhere; they go.
+const UNWANTED: &[&str] = &["GIT_DIFF_OPTS", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ATTR_SOURCE", "PAGER"];
+
+/// Settings that keep the user's configuration from changing what git does here.
+const SETTINGS: &[&str] = &[
+    "core.quotepath=off",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.askPass=",
+    "core.bigFileThreshold=512m",
+    "diff.suppressBlankEmpty=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "fetch.writeCommitGraph=false",
+    "advice.detachedHead=false",
+    "http.lowSpeedLimit=100",
+    "http.lowSpeedTime=60",
+];
+
+/// Runs git in one folder.
+#[derive(Debug, Clone)]
+pub struct Git {
+    folder: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    trusted: Vec<OsString>,
+    deadlines: Deadlines,
+    /// Kept for as long as git may read it.
+    config_file: Option<Arc<tempfile::TempPath>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Deadlines {
+    local: Duration,
+    remote: Duration,
+}
+
+/// Why a git command gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git is not installed, or not on PATH")]
+    Missing,
+    #[error("could not start git")]
+    Start(#[source] std::io::Error),
+    #[error("`{command}` did not end within {seconds} seconds")]
+    Deadline { command: String, seconds: u64 },
+    #[error("`{command}` failed: {said}")]
+    Failed { command: String, said: String },
+}
+
+/// What goes with a command besides its arguments.
+#[derive(Debug, Default)]
+struct Extras<'a> {
+    stdin: Option<&'a [u8]>,
+    /// The commit whose `.gitattributes` count.
+    attributes_of: Option<&'a str>,
+    remote: bool,
+}
+
+impl Git {
+    pub fn new(folder: &Path, environment: &Environment) -> Self {
+        let kept = environment.pairs().filter(|(name, _)| is_wanted(name));
+        let environment = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let deadlines = Deadlines { local: LOCAL_DEADLINE, remote: REMOTE_DEADLINE };
+        Self { folder: folder.to_owned(), environment, trusted: Vec::new(), deadlines, config_file: None }
+    }
+
+    /// Works in this repository although it belongs to another user. A CI job may well run as
+    /// another user than the one that cloned for it; on a laptop git's refusal is there to protect.
+    #[must_use]
+    pub fn trusting(mut self, top: &Path) -> Self {
+        self.trusted.push(top.into());
+        self
+    }
+
+    /// The same permission for versions of git that do not take it from the command line: a
+    /// configuration file that adds it to the user's own.
+    pub fn trusting_by_file(&self) -> std::io::Result<Self> {
+        let mut file = tempfile::Builder::new().prefix("diffsan-git-").tempfile()?;
+        let value = |name: &str| {
+            let found = self.environment.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| PathBuf::from(value)).filter(|value| !value.as_os_str().is_empty())
+        };
+        let home = value("HOME");
+        let files = match value("GIT_CONFIG_GLOBAL") {
+            Some(file) => vec![file],
+            None => {
+                let xdg = value("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+                [xdg.map(|folder| folder.join("git/config")), home.map(|home| home.join(".gitconfig"))]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+        };
+        for path in files {
+            writeln!(file, "[include]\n\tpath = {}", quoted(path.as_os_str()))?;
+        }
+        for folder in &self.trusted {
+            writeln!(file, "[safe]\n\tdirectory = {}", quoted(folder))?;
+        }
+        let file = file.into_temp_path();
+        let mut git = self.clone();
+        git.environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL");
+        git.environment.push(("GIT_CONFIG_GLOBAL".into(), file.as_os_str().to_owned()));
+        git.config_file = Some(Arc::new(file));
+        Ok(git)
+    }
+
+    /// Other deadlines than the usual ones.
+    #[must_use]
+    pub fn with_deadlines(mut self, local: Duration, remote: Duration) -> Self {
+        self.deadlines = Deadlines { local, remote };
+        self
+    }
+
+    /// The folder git runs in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Output of a command that stays on this machine.
+    pub async fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Vec<u8>, GitError> {
+        self.execute(arguments, Extras::default()).await
+    }
+
+    /// The same with something on stdin.
+    pub async fn run_with<S: AsRef<OsStr>>(&self, arguments: &[S], stdin: &[u8]) -> Result<Vec<u8>, GitError> {
+        self.execute(arguments, Extras { stdin: Some(stdin), ..Extras::default() }).await
+    }
+
+    /// The same as seen by the `.gitattributes` of a commit instead of those in the working tree.
+    pub async fn run_as_of<S: AsRef<OsStr>>(
+        &self,
+        commit: &str,
+        arguments: &[S],
+        stdin: Option<&[u8]>,
+    ) -> Result<Vec<u8>, GitError> {
+        self.execute(arguments, Extras { stdin, attributes_of: Some(commit), remote: false }).await
+    }
+
+    /// Output of a command that talks to a remote.
+    pub async fn run_remote<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<Vec<u8>, GitError> {
+        self.execute(arguments, Extras { remote: true, ..Extras::default() }).await
+    }
+
+    /// The first line of a command's output, without blanks around it.
+    pub async fn line<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<String, GitError> {
+        let output = self.run(arguments).await?;
+        let text = String::from_utf8_lossy(&output);
+        Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    async fn execute<S: AsRef<OsStr>>(&self, arguments: &[S], extras: Extras<'_>) -> Result<Vec<u8>, GitError> {
+        let shown = || shown_command(arguments);
+        let deadline = if extras.remote { self.deadlines.remote } else { self.deadlines.local };
+        let mut command = self.command(&extras);
+        command.args(arguments);
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound if self.folder.is_dir() => GitError::Missing,
+            _ => GitError::Start(error),
+        })?;
+        let mut group = Group::of(&child);
+        let stdin = child.stdin.take();
+        let work = async {
+            let (_, output) = tokio::join!(feed(stdin, extras.stdin.unwrap_or_default()), child.wait_with_output());
+            output
+        };
+        let output = match tokio::time::timeout(deadline, work).await {
+            Ok(output) => output.map_err(GitError::Start)?,
+            Err(_) => return Err(GitError::Deadline { command: shown(), seconds: deadline.as_secs() }),
+        };
+        group.disarm();
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        Err(GitError::Failed { command: shown(), said: words(&output.stderr, output.status) })
+    }
+
+    fn command(&self, extras: &Extras<'_>) -> Command {
+        let mut command = Command::new("git");
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.envs([
+            ("LC_ALL", "C"),
+            ("LANGUAGE", "C"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_ASKPASS", ""),
+            ("SSH_ASKPASS", ""),
+            ("SSH_ASKPASS_REQUIRE", "never"),
+            ("GCM_INTERACTIVE", "never"),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_PAGER", "cat"),
+        ]);
+        if let Some(commit) = extras.attributes_of {
+            command.env("GIT_ATTR_SOURCE", commit);
+        }
+        command.arg("--no-pager");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        for folder in &self.trusted {
+            let mut setting = OsString::from("safe.directory=");
+            setting.push(folder);
+            command.arg("-c").arg(setting);
+        }
+        let stdin = if extras.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.current_dir(&self.folder).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
+        command
+    }
+}
+
+impl GitError {
+    /// What git itself said.
+    pub fn said(&self) -> &str {
+        match self {
+            Self::Failed { said, .. } => said,
+            _ => "",
+        }
+    }
+
+    /// Git refuses a repository that belongs to another user.
+    pub fn is_dubious_ownership(&self) -> bool {
+        self.said().contains("dubious ownership") || self.said().contains("unsafe repository")
+    }
+
+    pub fn is_no_repository(&self) -> bool {
+        self.said().contains("not a git repository")
+    }
+}
+
+/// Takes user names and passwords out of the URLs in a text.
+pub(super) fn without_credentials(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        clean.push_str(before);
+        let end =
+            after.find(|c: char| c.is_whitespace() || matches!(c, '/' | '\'' | '"' | '<' | '>')).unwrap_or(after.len());
+        rest = match after[..end].rfind('@') {
+            Some(sign) => {
+                clean.push_str("***");
+                &after[sign..]
+            }
+            None => after,
+        };
+    }
+    clean.push_str(rest);
+    clean
+}
+
+/// A value as git's configuration files quote it.
+fn quoted(value: &OsStr) -> String {
+    let text = value.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{text}\"")
+}
+
+fn is_wanted(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    !UNWANTED.contains(&name.as_ref()) && !name.starts_with("GIT_TRACE")
+}
+
+fn shown_command<S: AsRef<OsStr>>(arguments: &[S]) -> String {
+    let mut text = "git".to_owned();
+    for argument in arguments {
+        text.push(' ');
+        text.push_str(&argument.as_ref().to_string_lossy());
+    }
+    clip(&without_credentials(&text), 300)
+}
+
+/// What git said, or how it ended when it said nothing.
+fn words(stderr: &[u8], status: std::process::ExitStatus) -> String {
+    let said = without_credentials(String::from_utf8_lossy(stderr).trim());
+    if said.is_empty() { status.to_string() } else { clip(&said, MAX_WORDS) }
+}
+
+/// A command that does not read all of its input is none the worse for it.
+async fn feed(stdin: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(bytes).await;
+        let _ = stdin.shutdown().await;
+    }
+}
+
+/// Ends git and whatever it started when nobody waits for it any more.
+struct Group(Option<rustix::process::Pid>);
+
+impl Group {
+    fn of(child: &tokio::process::Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self(id.and_then(rustix::process::Pid::from_raw))
+    }
+
+    fn disarm(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_credentials_of_a_url_are_shown() {
+        let cases = [
+            (
+                "fatal: unable to access 'https://u:p@h/x.git/': no",
+                "fatal: unable to access 'https://***@h/x.git/': no",
+            ),
+            ("https://a:b@c@h/x and ssh://u@h", "https://***@h/x and ssh://***@h"),
+            ("https://h/x@y", "https://h/x@y"),
+            ("no url", "no url"),
+            ("https://u:p@h", "https://***@h"),
+            ("://", "://"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(without_credentials(text), want);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! GitLab's JSON, as far as it is read. What versions may leave out has a default; the rest is required.
+
+use serde::{Deserialize, Deserializer};
+
+/// `null` where GitLab has nothing to say.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[derive(Deserialize)]
+pub(super) struct User {
+    id: u64,
+    username: String,
+    #[serde(default, deserialize_with = "or_default")]
+    bot: bool,
+}
+
+impl From<User> for super::User {
+    fn from(wire: User) -> Self {
+        Self { id: wire.id, username: wire.username, bot: wire.bot }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct TokenInfo {
+    #[serde(default, deserialize_with = "or_default")]
+    name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    scopes: Vec<String>,
+    active: bool,
+    #[serde(default)]
+    expires_at: Option<String>,
+}
+
+impl From<TokenInfo> for super::TokenInfo {
+    fn from(wire: TokenInfo) -> Self {
+        Self { name: wire.name, scopes: wire.scopes, active: wire.active, expires_at: wire.expires_at }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct MergeRequest {
+    iid: u64,
+    project_id: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    title: String,
+    #[serde(default, deserialize_with = "or_default")]
+    description: String,
+    state: String,
+    #[serde(default)]
+    draft: Option<bool>,
+    #[serde(default, deserialize_with = "or_default")]
+    work_in_progress: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    labels: Vec<Label>,
+    #[serde(default)]
+    diff_refs: Option<DiffRefs>,
+    #[serde(default)]
+    sha: Option<String>,
+    #[serde(default)]
+    merge_when_pipeline_succeeds: Option<bool>,
+    #[serde(default)]
+    auto_merge_enabled: Option<bool>,
+    #[serde(default, deserialize_with = "or_default")]
+    discussion_locked: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    web_url: String,
+    #[serde(default, deserialize_with = "or_default")]
+    changes_count: String,
+}
+
+/// A title, or an object when details were asked for.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Label {
+    Title(String),
+    Details { name: String },
+}
+
+/// Each may still be missing while GitLab computes them.
+#[derive(Deserialize)]
+struct DiffRefs {
+    base_sha: Option<String>,
+    head_sha: Option<String>,
+    start_sha: Option<String>,
+}
+
+impl DiffRefs {
+    fn complete(self) -> Option<super::DiffRefs> {
+        let known = |sha: Option<String>| sha.filter(|sha| !sha.is_empty());
+        Some(super::DiffRefs {
+            base_sha: known(self.base_sha)?,
+            head_sha: known(self.head_sha)?,
+            start_sha: known(self.start_sha)?,
+        })
+    }
+}
+
+impl From<MergeRequest> for super::MergeRequest {
+    fn from(wire: MergeRequest) -> Self {
+        let label = |label| match label {
+            Label::Title(title) => title,
+            Label::Details { name } => name,
+        };
+        let auto_merge = match (wire.merge_when_pipeline_succeeds, wire.auto_merge_enabled) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or(false) || other.unwrap_or(false)),
+        };
+        Self {
+            iid: wire.iid,
+            project_id: wire.project_id,
+            title: wire.title,
+            description: wire.description,
+            state: wire.state,
+            draft: wire.draft.unwrap_or(wire.work_in_progress),
+            labels: wire.labels.into_iter().map(label).collect(),
+            diff_refs: wire.diff_refs.and_then(DiffRefs::complete),
+            sha: wire.sha,
+            auto_merge,
+            discussion_locked: wire.discussion_locked,
+            web_url: wire.web_url,
+            changes_count: Some(wire.changes_count).filter(|count| !count.is_empty()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Version {
+    id: u64,
+    base_commit_sha: String,
+    head_commit_sha: String,
+    start_commit_sha: String,
+    #[serde(default, deserialize_with = "or_default")]
+    state: String,
+}
+
+impl From<Version> for super::Version {
+    fn from(wire: Version) -> Self {
+        let refs = super::DiffRefs {
+            base_sha: wire.base_commit_sha,
+            head_sha: wire.head_commit_sha,
+            start_sha: wire.start_commit_sha,
+        };
+        Self { id: wire.id, refs, state: wire.state }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Note {
+    id: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    body: String,
+    author: Author,
+    #[serde(default, deserialize_with = "or_default")]
+    system: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    created_at: String,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    resolvable: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    resolved: bool,
+    #[serde(default)]
+    position: Option<NotePosition>,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    id: u64,
+}
+
+#[derive(Deserialize)]
+struct NotePosition {
+    #[serde(default, deserialize_with = "or_default")]
+    position_type: String,
+    #[serde(default)]
+    head_sha: Option<String>,
+    #[serde(default)]
+    old_path: Option<String>,
+    #[serde(default)]
+    new_path: Option<String>,
+    #[serde(default)]
+    old_line: Option<u32>,
+    #[serde(default)]
+    new_line: Option<u32>,
+    #[serde(default)]
+    line_range: Option<serde::de::IgnoredAny>,
+}
+
+impl From<Note> for super::Note {
+    fn from(wire: Note) -> Self {
+        Self {
+            id: wire.id,
+            body: wire.body,
+            author_id: wire.author.id,
+            system: wire.system,
+            created_at: wire.created_at,
+            kind: wire.kind,
+            resolvable: wire.resolvable,
+            resolved: wire.resolved,
+            position: wire.position.map(|position| super::NotePosition {
+                position_type: position.position_type,
+                head_sha: position.head_sha,
+                old_path: position.old_path,
+                new_path: position.new_path,
+                old_line: position.old_line,
+                new_line: position.new_line,
+                range: position.line_range.is_some(),
+            }),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Discussion {
+    id: String,
+    #[serde(default, deserialize_with = "or_default")]
+    notes: Vec<Note>,
+}
+
+impl From<Discussion> for super::Discussion {
+    fn from(wire: Discussion) -> Self {
+        Self { id: wire.id, notes: wire.notes.into_iter().map(super::Note::from).collect() }
+    }
+}
+
+/// The answer to a new discussion; without an id when GitLab took the text for a command.
+#[derive(Deserialize)]
+pub(super) struct StoredDiscussion {
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) notes: Vec<DiscussionNote>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct DiscussionNote {
+    pub(super) id: u64,
+    #[serde(default, rename = "type")]
+    pub(super) kind: Option<String>,
+}
+
+/// The answer to a new or changed note; without an id when GitLab took the text for a command.
+#[derive(Deserialize)]
+pub(super) struct StoredNote {
+    #[serde(default)]
+    pub(super) id: Option<u64>,
+    #[serde(default, rename = "type")]
+    pub(super) kind: Option<String>,
+}
+
+/// One file of `/diffs`.
+#[derive(Deserialize)]
+pub(super) struct DiffEntry {
+    pub(super) old_path: String,
+    pub(super) new_path: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) a_mode: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) b_mode: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) diff: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) new_file: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) renamed_file: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) deleted_file: bool,
+    /// Both flags are absent in older versions.
+    #[serde(default)]
+    pub(super) collapsed: Option<bool>,
+    #[serde(default)]
+    pub(super) too_large: Option<bool>,
+}

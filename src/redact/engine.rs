@@ -1,0 +1,563 @@
+//! The engine: settings, what it has learned, what it has removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::file_kind::FileKind;
+use super::known::{self, Known};
+use super::scan::{self, Scratch};
+use super::span::{self, Name, Region, Span};
+use super::text::{Redacted, RedactedBytes};
+use super::walk::{self, Section, Walked};
+use super::{TOKEN, chance};
+
+/// Smaller diffs are read by one thread.
+const THREAD_BYTES: usize = 1 << 20;
+/// A hash of a shorter secret would give it away.
+const HASHABLE: usize = 12;
+const PATTERN_SIZE: usize = 1 << 20;
+
+/// What the user has decided about secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// False leaves only known values to be removed.
+    pub enabled: bool,
+    /// Patterns to remove beside the rules; group 1, if there is one, is the secret.
+    pub extra_patterns: Vec<String>,
+    /// Patterns of values that are no secrets.
+    pub allow_patterns: Vec<String>,
+    /// Globs of files whose content holds no secrets.
+    pub allow_paths: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { enabled: true, extra_patterns: Vec::new(), allow_patterns: Vec::new(), allow_paths: Vec::new() }
+    }
+}
+
+/// Where a text goes, for the record of what was removed where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    Prompt,
+    Artifact,
+    Event,
+    Console,
+    Report,
+    GitLab,
+    AgentOutput,
+    Error,
+}
+
+/// Which file of a change a line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    New,
+    Old,
+}
+
+/// A secret that was in the diff: everything about it but itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    pub rule: String,
+    pub path: Option<String>,
+    pub line: Option<u32>,
+    pub side: Side,
+    /// None for a secret so short that its hash would tell it.
+    pub sha256: Option<String>,
+    pub chars: usize,
+}
+
+/// A diff with its secrets removed, line for line.
+#[derive(Debug)]
+pub struct DiffRedaction {
+    pub bytes: RedactedBytes,
+    pub matches: Vec<Match>,
+}
+
+/// A setting the engine cannot work with.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("secrets.extra_patterns[{index}] `{pattern}` is not a usable pattern")]
+    ExtraPattern { index: usize, pattern: String, source: Box<regex::Error> },
+    #[error("secrets.allow_patterns[{index}] `{pattern}` is not a usable pattern")]
+    AllowPattern { index: usize, pattern: String, source: Box<regex::Error> },
+    #[error("secrets.allow_paths[{index}] `{pattern}` is not a usable glob")]
+    AllowPath { index: usize, pattern: String, source: globset::Error },
+}
+
+/// Removes secrets; one for the whole run, shared by all threads.
+#[derive(Debug)]
+pub struct Engine {
+    enabled: bool,
+    extra: Vec<Regex>,
+    allow: Vec<Regex>,
+    allow_paths: GlobSet,
+    memory: RwLock<Memory>,
+    audit: Mutex<BTreeMap<Output, BTreeMap<String, u64>>>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    values: BTreeSet<Vec<u8>>,
+    known: Arc<Known>,
+}
+
+impl Engine {
+    /// An engine that knows `known` as secrets from the start.
+    pub fn new(settings: &Settings, known: impl IntoIterator<Item = String>) -> Result<Self, EngineError> {
+        let engine = Self {
+            enabled: settings.enabled,
+            extra: patterns(&settings.extra_patterns, |index, pattern, source| EngineError::ExtraPattern {
+                index,
+                pattern,
+                source,
+            })?,
+            allow: patterns(&settings.allow_patterns, |index, pattern, source| EngineError::AllowPattern {
+                index,
+                pattern,
+                source,
+            })?,
+            allow_paths: globs(&settings.allow_paths)?,
+            memory: RwLock::default(),
+            audit: Mutex::default(),
+        };
+        engine.learn_all(known.into_iter().map(String::into_bytes));
+        Ok(engine)
+    }
+
+    /// The built-in rules and these known values; nothing about it can be wrong.
+    pub fn builtin(known: impl IntoIterator<Item = String>) -> Self {
+        let engine = Self {
+            enabled: true,
+            extra: Vec::new(),
+            allow: Vec::new(),
+            allow_paths: GlobSet::empty(),
+            memory: RwLock::default(),
+            audit: Mutex::default(),
+        };
+        engine.learn_all(known.into_iter().map(String::into_bytes));
+        engine
+    }
+
+    /// Removes the secrets of a unified diff: same lines, same prefixes, same headers. What it finds is known from then on.
+    pub fn redact_diff(&self, raw: &[u8]) -> DiffRedaction {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        self.redact_diff_with(raw, threads)
+    }
+
+    /// Likewise, with so many threads at most.
+    pub fn redact_diff_with(&self, raw: &[u8], threads: usize) -> DiffRedaction {
+        let parts = walk::cuts(raw, if raw.len() < THREAD_BYTES { 1 } else { threads.max(1) });
+        let read = in_parallel(&parts, |start, end| self.read_part(raw, start, end));
+        let mut spans: Vec<Span> = read.iter().flat_map(|part| part.spans.iter().copied()).collect();
+        span::union(&mut spans);
+        self.learn_all(spans.iter().filter_map(|span| worth_learning(span, raw)));
+        let known = self.known();
+        if !known.is_empty() {
+            for found in in_parallel(&parts, |start, end| known_spans(&known, raw, start, end)) {
+                spans.extend(found);
+            }
+            span::union(&mut spans);
+        }
+        let walked: Vec<&Walked> = read.iter().map(|part| &part.walked).collect();
+        let matches = self.matches(raw, &spans, &walked);
+        self.count(Output::Prompt, spans.iter().map(|span| span.name));
+        DiffRedaction { bytes: RedactedBytes::new(replace(raw, &spans)), matches }
+    }
+
+    /// Removes the secrets of any other text.
+    pub fn redact(&self, output: Output, text: &str) -> Redacted {
+        let spans = self.spans(text.as_bytes());
+        self.count(output, spans.iter().map(|span| span.name));
+        if spans.is_empty() {
+            return Redacted::new(text.to_owned());
+        }
+        let bytes = replace(text.as_bytes(), &spans);
+        Redacted::new(
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        )
+    }
+
+    /// Likewise for bytes; what is not UTF-8 becomes the replacement character.
+    pub fn redact_bytes(&self, output: Output, bytes: &[u8]) -> Redacted {
+        self.redact(output, &String::from_utf8_lossy(bytes))
+    }
+
+    /// Remembers a value that must never appear again. One of several lines is remembered line by line.
+    pub fn learn(&self, value: &str) {
+        self.learn_all([value.as_bytes().to_vec()]);
+    }
+
+    /// How many replacements each rule has made in each output so far. An output with none has an empty entry.
+    pub fn audit(&self) -> BTreeMap<Output, BTreeMap<String, u64>> {
+        self.audit.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn spans(&self, text: &[u8]) -> Vec<Span> {
+        let mut spans = Vec::new();
+        if self.enabled {
+            let region = Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"" };
+            self.read_region(&region, &mut Scratch::default(), &mut spans);
+        }
+        self.known().find(text, &mut spans);
+        span::union(&mut spans);
+        spans
+    }
+
+    fn known(&self) -> Arc<Known> {
+        Arc::clone(&self.memory.read().unwrap_or_else(PoisonError::into_inner).known)
+    }
+
+    fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) {
+        let mut fresh: Vec<Vec<u8>> = Vec::new();
+        for value in values {
+            fresh.extend(
+                value
+                    .split(|&b| b == b'\n')
+                    .map(<[u8]>::trim_ascii)
+                    .filter(|line| known::is_learnable(line))
+                    .map(<[u8]>::to_vec),
+            );
+        }
+        if fresh.is_empty() {
+            return;
+        }
+        let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        let before = memory.values.len();
+        memory.values.extend(fresh);
+        if memory.values.len() > before {
+            memory.known = Arc::new(Known::new(memory.values.iter().map(Vec::as_slice)));
+        }
+    }
+
+    fn count(&self, output: Output, names: impl Iterator<Item = Name>) {
+        let mut audit = self.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = audit.entry(output).or_default();
+        for name in names {
+            *counts.entry(name.text()).or_default() += 1;
+        }
+    }
+
+    fn read_part(&self, raw: &[u8], start: usize, end: usize) -> Part {
+        let walked = walk::walk(raw, start, end);
+        let mut spans = Vec::new();
+        if self.enabled {
+            let mut scratch = Scratch::default();
+            let mut allowed: Option<(usize, bool)> = None;
+            for section in &walked.sections {
+                self.read_section(raw, section, &walked, &mut allowed, &mut scratch, &mut spans);
+            }
+        }
+        Part { walked, spans }
+    }
+
+    fn read_section(
+        &self,
+        raw: &[u8],
+        section: &Section,
+        walked: &Walked,
+        allowed: &mut Option<(usize, bool)>,
+        scratch: &mut Scratch,
+        spans: &mut Vec<Span>,
+    ) {
+        let file = section.path.map(|index| &walked.files[index]);
+        if section.lines.is_some()
+            && let (Some(index), Some(file), false) = (section.path, file, self.allow_paths.is_empty())
+        {
+            let skip = match allowed {
+                Some((known, skip)) if *known == index => *skip,
+                _ => self.allow_paths.is_match(String::from_utf8_lossy(&file.path).as_ref()),
+            };
+            *allowed = Some((index, skip));
+            if skip {
+                return;
+            }
+        }
+        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| (file.kind, file.path.as_slice()));
+        let (prefix, kind) = if section.lines.is_some() { (1, kind) } else { (0, FileKind::Unknown) };
+        let region = Region { bytes: &raw[section.start..section.end], prefix, kind, path };
+        let from = spans.len();
+        self.read_region(&region, scratch, spans);
+        for span in &mut spans[from..] {
+            span.start += section.start;
+            span.end += section.start;
+        }
+    }
+
+    /// Rules and extra patterns, less what is allowed.
+    fn read_region(&self, region: &Region<'_>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
+        let from = spans.len();
+        scan::region(region, scratch, spans);
+        if !self.allow.is_empty() {
+            let mut at = from;
+            while at < spans.len() {
+                let value = &region.bytes[spans[at].start..spans[at].end];
+                if self.allow.iter().any(|pattern| pattern.is_match(value)) {
+                    spans.swap_remove(at);
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        if !self.extra.is_empty() {
+            self.read_extra(region, spans);
+        }
+    }
+
+    fn read_extra(&self, region: &Region<'_>, spans: &mut Vec<Span>) {
+        let mut start = 0;
+        while start < region.bytes.len() {
+            let stop =
+                memchr::memchr(b'\n', &region.bytes[start..]).map_or(region.bytes.len(), |newline| start + newline);
+            let line = region.line(start, stop);
+            for (index, pattern) in self.extra.iter().enumerate() {
+                for captures in pattern.captures_iter(region.text(line)) {
+                    if let Some(found) = captures.get(1).or_else(|| captures.get(0))
+                        && !found.is_empty()
+                    {
+                        spans.push(Span {
+                            start: line.start + found.start(),
+                            end: line.start + found.end(),
+                            name: Name::Extra(index as u16),
+                        });
+                    }
+                }
+            }
+            start = stop + 1;
+        }
+    }
+
+    /// Where each removed span was. The lines of one key are one match.
+    fn matches(&self, raw: &[u8], spans: &[Span], walked: &[&Walked]) -> Vec<Match> {
+        let mut places = Places::new(raw, walked);
+        let mut matches: Vec<Match> = Vec::with_capacity(spans.len());
+        let mut block: Option<(Name, Option<String>, Option<u32>)> = None;
+        let mut hasher = Sha256::new();
+        for span in spans {
+            let value = &raw[span.start..span.end];
+            let place = places.of(span.start);
+            let path = place.path.map(|path| self.path_text(path));
+            let joins = is_key(span.name)
+                && block.as_ref().is_some_and(|(name, at, line)| {
+                    *name == span.name
+                        && *at == path
+                        && matches!((line, place.line), (Some(last), Some(this)) if this.abs_diff(*last) <= 2)
+                });
+            if joins {
+                hasher.update(value);
+                if let Some(last) = matches.last_mut() {
+                    last.chars += chars(value);
+                    last.sha256 = Some(hex(&hasher.clone().finalize()));
+                }
+            } else {
+                hasher = Sha256::new();
+                hasher.update(value);
+                let count = chars(value);
+                let sha256 = (count >= HASHABLE).then(|| hex(&hasher.clone().finalize()));
+                matches.push(Match {
+                    rule: span.name.text(),
+                    path: path.clone(),
+                    line: place.line,
+                    side: place.side,
+                    sha256,
+                    chars: count,
+                });
+            }
+            block = Some((span.name, path, place.line));
+        }
+        matches
+    }
+
+    /// A path may hold a secret itself.
+    fn path_text(&self, path: &[u8]) -> String {
+        let text = String::from_utf8_lossy(path);
+        let bytes = replace(text.as_bytes(), &self.spans(text.as_bytes()));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+struct Part {
+    walked: Walked,
+    spans: Vec<Span>,
+}
+
+fn in_parallel<T: Send>(parts: &[(usize, usize)], read: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+    if let [(start, end)] = parts {
+        return vec![read(*start, *end)];
+    }
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = parts
+            .iter()
+            .map(|&(start, end)| {
+                (
+                    start,
+                    end,
+                    scope.spawn({
+                        let read = &read;
+                        move || read(start, end)
+                    }),
+                )
+            })
+            .collect();
+        // A reader that panicked is asked again here, so that the panic is not lost.
+        handles.into_iter().map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end))).collect()
+    })
+}
+
+fn known_spans(known: &Known, raw: &[u8], start: usize, end: usize) -> Vec<Span> {
+    let mut spans = Vec::new();
+    known.find(&raw[start..end], &mut spans);
+    for span in &mut spans {
+        span.start += start;
+        span.end += start;
+    }
+    spans
+}
+
+/// What is found once is removed everywhere, unless it is so plain that it would be found by chance.
+fn worth_learning(span: &Span, raw: &[u8]) -> Option<Vec<u8>> {
+    let value = &raw[span.start..span.end];
+    let digits = value.iter().any(u8::is_ascii_digit);
+    let letters = value.iter().any(u8::is_ascii_alphabetic);
+    let telling = match span.name {
+        Name::Known => false,
+        Name::Generic(_) => digits && letters && value.len() >= 6 || value.len() >= 10 && chance::is_random(value),
+        Name::Rule(_) | Name::Extra(_) => digits && letters && value.len() >= 6 || value.len() >= 16,
+    };
+    telling.then(|| value.to_vec())
+}
+
+fn is_key(name: Name) -> bool {
+    matches!(name, Name::Rule("PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"))
+}
+
+fn replace(raw: &[u8], spans: &[Span]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len() + spans.len() * TOKEN.len());
+    let mut at = 0;
+    for span in spans {
+        out.extend_from_slice(&raw[at..span.start]);
+        out.extend_from_slice(TOKEN.as_bytes());
+        at = span.end;
+    }
+    out.extend_from_slice(&raw[at..]);
+    out
+}
+
+fn chars(value: &[u8]) -> usize {
+    String::from_utf8_lossy(value).chars().count()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Finds lines by offset; offsets must not go back.
+struct Places<'a> {
+    raw: &'a [u8],
+    sections: Vec<(&'a Section, &'a Walked)>,
+    section: usize,
+    /// The line reached in the section: its start and the numbers of the next old and new line.
+    at: usize,
+    old: u32,
+    new: u32,
+}
+
+struct Place<'a> {
+    path: Option<&'a [u8]>,
+    line: Option<u32>,
+    side: Side,
+}
+
+impl<'a> Places<'a> {
+    fn new(raw: &'a [u8], walked: &[&'a Walked]) -> Self {
+        let sections =
+            walked.iter().flat_map(|walked| walked.sections.iter().map(move |section| (section, *walked))).collect();
+        let mut places = Self { raw, sections, section: 0, at: 0, old: 0, new: 0 };
+        places.enter();
+        places
+    }
+
+    fn enter(&mut self) {
+        if let Some((section, _)) = self.sections.get(self.section) {
+            self.at = section.start;
+            (self.old, self.new) = section.lines.unwrap_or((0, 0));
+        }
+    }
+
+    fn of(&mut self, offset: usize) -> Place<'a> {
+        while self.sections.get(self.section).is_some_and(|(section, _)| offset >= section.end) {
+            self.section += 1;
+            self.enter();
+        }
+        let Some(&(section, walked)) = self.sections.get(self.section) else {
+            return Place { path: None, line: None, side: Side::New };
+        };
+        let path = section.path.map(|index| walked.files[index].path.as_slice());
+        if section.lines.is_none() {
+            return Place { path, line: None, side: Side::New };
+        }
+        loop {
+            let end = memchr::memchr(b'\n', &self.raw[self.at..section.end])
+                .map_or(section.end, |newline| self.at + newline + 1);
+            if offset < end || end >= section.end {
+                break;
+            }
+            match self.raw[self.at] {
+                b'+' => self.new = self.new.saturating_add(1),
+                b'-' => self.old = self.old.saturating_add(1),
+                b'\\' => {}
+                _ => {
+                    self.new = self.new.saturating_add(1);
+                    self.old = self.old.saturating_add(1);
+                }
+            }
+            self.at = end;
+        }
+        match self.raw[self.at] {
+            b'-' => Place { path, line: Some(self.old), side: Side::Old },
+            _ => Place { path, line: Some(self.new), side: Side::New },
+        }
+    }
+}
+
+fn patterns(
+    texts: &[String],
+    error: impl Fn(usize, String, Box<regex::Error>) -> EngineError,
+) -> Result<Vec<Regex>, EngineError> {
+    texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| {
+            RegexBuilder::new(text)
+                .size_limit(PATTERN_SIZE)
+                .dfa_size_limit(PATTERN_SIZE)
+                .build()
+                .map_err(|source| error(index, clipped(text), Box::new(source)))
+        })
+        .collect()
+}
+
+fn globs(texts: &[String]) -> Result<GlobSet, EngineError> {
+    let mut set = GlobSetBuilder::new();
+    for (index, text) in texts.iter().enumerate() {
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        set.add(glob.map_err(|source| EngineError::AllowPath { index, pattern: clipped(text), source })?);
+    }
+    set.build().map_err(|source| EngineError::AllowPath { index: 0, pattern: String::new(), source })
+}
+
+fn clipped(text: &str) -> String {
+    const LIMIT: usize = 80;
+    if text.chars().count() <= LIMIT {
+        return text.to_owned();
+    }
+    text.chars().take(LIMIT).chain(['…']).collect()
+}

@@ -1,0 +1,573 @@
+//! Tells what only looks like a secret: placeholders, references, checksums, identifiers.
+
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
+
+/// Whether the value stands for a secret without being one: a variable, a template, a mask, a dummy.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    is_reference(value) || is_mask(value) || is_filler(value)
+}
+
+/// A template, a variable or a pointer to where the secret is kept.
+pub(super) fn is_reference(value: &[u8]) -> bool {
+    let Some((&first, rest)) = value.split_first() else { return true };
+    let last = value[value.len() - 1];
+    match first {
+        b'$' => {
+            return match rest.first() {
+                Some(b'{' | b'(' | b'[') => true,
+                // Not the `$2b$` of a hash, nor a password that happens to start so.
+                Some(next) if next.is_ascii_alphabetic() || *next == b'_' => {
+                    rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'>'))
+                        && !(rest.iter().any(u8::is_ascii_digit) && crate::redact::chance::is_random(rest))
+                }
+                None => true,
+                _ => rest.iter().all(|&b| b == b'$'),
+            };
+        }
+        b'<' => return last == b'>' || rest.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' ')),
+        b'%' if last == b'%' && value.len() > 1 => return true,
+        b'%' => return rest.len() <= 4 || matches!(rest[0], b'(' | b'{'),
+        b'{' if last == b'}' => return true,
+        b'[' if last == b']' => return true,
+        b'(' if last == b')' => return true,
+        b'@' if matches!(rest.first(), Some(b'{' | b'@' | b'(')) => return true,
+        b'#' if matches!(rest.first(), Some(b'{')) => return true,
+        b'!' if rest.first().is_some_and(u8::is_ascii_uppercase) && rest.iter().all(u8::is_ascii_alphabetic) => {
+            return true;
+        }
+        b'_' if value.len() > 4 && value.starts_with(b"__") && value.ends_with(b"__") => return true,
+        _ => {}
+    }
+    const INSIDE: [&[u8]; 12] = [
+        b"${",
+        b"{{",
+        b"$(",
+        b"<%",
+        b"#{",
+        b"process.env",
+        b"os.environ",
+        b"getenv",
+        b"secrets.",
+        b"[REDACTED",
+        b"%{",
+        b"}}",
+    ];
+    const STARTS: [&[u8]; 22] = [
+        b"vault:",
+        b"op://",
+        b"ssm:",
+        b"arn:aws:",
+        b"env.",
+        b"env:",
+        b"var.",
+        b"local.",
+        b"data.",
+        b"file:",
+        b"file(",
+        b"lookup(",
+        b"ENC[",
+        b"enc:",
+        b"sops:",
+        b"projects/",
+        b"/run/secrets",
+        b"{cipher}",
+        b"module.",
+        b"self.",
+        b"this.",
+        b"awskms:",
+    ];
+    INSIDE.iter().any(|part| memchr::memmem::find(value, part).is_some())
+        || STARTS.iter().any(|start| value.starts_with(start))
+}
+
+/// `xxxxxxxx`, `********`, `0000`, `abcdefgh`, `12345678`, `......`.
+pub(super) fn is_mask(value: &[u8]) -> bool {
+    let mut seen = [false; 256];
+    let mut distinct = 0;
+    for &byte in value {
+        let byte = usize::from(byte.to_ascii_lowercase());
+        if !seen[byte] {
+            seen[byte] = true;
+            distinct += 1;
+        }
+    }
+    if distinct <= 2 && value.len() >= 3 {
+        return true;
+    }
+    let marks = value.iter().filter(|b| matches!(b, b'*' | b'.' | b'x' | b'X' | b'?' | b'#' | b'-' | b'_')).count();
+    if value.len() >= 6 && marks * 5 >= value.len() * 4 {
+        return true;
+    }
+    value.len() >= 12 && longest_run(value) * 2 >= value.len()
+        || value.len() >= 16 && longest_staircase(value) * 3 >= value.len() * 2
+        || longest_repeat(value) >= 12 && distinct <= 4
+}
+
+/// The longest run of one character, or of `****`.
+fn longest_run(value: &[u8]) -> usize {
+    longest(value, |left, right| left == right)
+}
+
+/// The longest run in which every character follows the one before it: `abcdef`, `123456`.
+fn longest_staircase(value: &[u8]) -> usize {
+    longest(value, |left, right| right == left.wrapping_add(1) || (left, right) == (b'9', b'0'))
+}
+
+fn longest_repeat(value: &[u8]) -> usize {
+    if value.len() < 4 {
+        return 0;
+    }
+    let mut best = 0;
+    let mut run = 0;
+    for at in 2..value.len() {
+        run = if value[at] == value[at - 2] { run + 1 } else { 0 };
+        best = best.max(run + 2);
+    }
+    best
+}
+
+fn longest(value: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
+    let (mut best, mut run) = (1, 1);
+    for pair in value.windows(2) {
+        run = if follows(pair[0], pair[1]) { run + 1 } else { 1 };
+        best = best.max(run);
+    }
+    best
+}
+
+/// Nothing but words that people write where a secret belongs: `your-api-key-here`, `changeme`, `my_token`.
+pub(super) fn is_filler(value: &[u8]) -> bool {
+    let mut at = 0;
+    let mut words = 0;
+    while at < value.len() {
+        if !value[at].is_ascii_alphabetic() {
+            if value[at].is_ascii_digit() {
+                return false;
+            }
+            at += 1;
+            continue;
+        }
+        let Some(len) = filler_word(&value[at..]) else { return false };
+        words += 1;
+        at += len;
+    }
+    words > 0
+}
+
+fn filler_word(rest: &[u8]) -> Option<usize> {
+    static WORDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let words = WORDS.get_or_init(|| {
+        AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::LeftmostLongest)
+            .start_kind(StartKind::Anchored)
+            .kind(Some(AhoCorasickKind::NoncontiguousNFA))
+            .build(FILLER_WORDS)
+            .ok()
+    });
+    let found = words.as_ref()?.find(Input::new(rest).anchored(Anchored::Yes))?;
+    Some(found.end())
+}
+
+/// A UUID in its usual spelling.
+pub(super) fn is_uuid(value: &[u8]) -> bool {
+    value.len() == 36
+        && value.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Hexadecimal of the length of a common digest (MD5 to SHA-512).
+pub(super) fn is_hex_digest(value: &[u8]) -> bool {
+    matches!(value.len(), 32 | 40 | 56 | 64 | 96 | 128) && value.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// `sha256-…`, `sha512:…`, `h1:…`, `md5=…`: a checksum that says so.
+pub(super) fn is_labelled_digest(value: &[u8]) -> bool {
+    const LABELS: [&[u8]; 12] = [
+        b"sha1", b"sha224", b"sha256", b"sha384", b"sha512", b"md5", b"h1:", b"blake2", b"blake3", b"etag", b"crc32",
+        b"W/",
+    ];
+    LABELS.iter().any(|label| value.starts_with(label))
+}
+
+/// A dotted, dashed or snake-cased name, a path, a plain URL, a version, a number: something written, not drawn.
+pub(super) fn is_written(value: &[u8]) -> bool {
+    value.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':' | b'_' | b','))
+        || value.starts_with(b"/")
+            && memchr::memchr(b'/', &value[1..]).is_some()
+            && !crate::redact::chance::is_random(value)
+        || value.starts_with(b"./")
+        || value.starts_with(b"../")
+        || value.starts_with(b"~/")
+        || value.starts_with(b"http://")
+        || value.starts_with(b"https://")
+        || value.starts_with(b"data:")
+        || value.starts_with(b"urn:")
+}
+
+/// A call, a subscript, a member access: code that fetches the value rather than the value.
+pub(super) fn is_expression(value: &[u8]) -> bool {
+    let Some(&first) = value.first() else { return true };
+    if !(first.is_ascii_alphabetic() || matches!(first, b'_' | b'&' | b'*' | b'$' | b'@' | b'!' | b'(' | b'[')) {
+        return false;
+    }
+    let name = value.iter().skip(1).position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_'))).map(|at| at + 1);
+    match name {
+        None => false,
+        Some(at) => match value[at] {
+            b'(' | b'[' => true,
+            b'.' => {
+                value[at + 1..].first().is_some_and(u8::is_ascii_alphabetic)
+                    && !value[at + 1..].iter().any(u8::is_ascii_digit)
+            }
+            b':' => value[at..].starts_with(b"::"),
+            b'-' => value[at..].starts_with(b"->"),
+            b'?' => value[at..].starts_with(b"?."),
+            _ => false,
+        },
+    }
+}
+
+/// Lower-case, longest match first; a value made only of these is no secret.
+static FILLER_WORDS: &[&str] = &[
+    "a",
+    "access",
+    "account",
+    "add",
+    "admin",
+    "an",
+    "and",
+    "any",
+    "api",
+    "app",
+    "application",
+    "apps",
+    "arg",
+    "argument",
+    "as",
+    "asd",
+    "asdf",
+    "at",
+    "auth",
+    "authentication",
+    "authorization",
+    "azure",
+    "aws",
+    "bar",
+    "base",
+    "basic",
+    "baz",
+    "be",
+    "bearer",
+    "bot",
+    "by",
+    "cannot",
+    "cert",
+    "change",
+    "changed",
+    "changeit",
+    "changeme",
+    "chat",
+    "check",
+    "client",
+    "cloud",
+    "code",
+    "company",
+    "config",
+    "confirm",
+    "connection",
+    "container",
+    "cookie",
+    "correct",
+    "create",
+    "credential",
+    "credentials",
+    "creds",
+    "current",
+    "custom",
+    "customer",
+    "data",
+    "database",
+    "db",
+    "default",
+    "deploy",
+    "dev",
+    "development",
+    "disabled",
+    "do",
+    "docker",
+    "dummy",
+    "email",
+    "empty",
+    "enabled",
+    "encrypted",
+    "encryption",
+    "endpoint",
+    "enter",
+    "env",
+    "environment",
+    "error",
+    "example",
+    "expired",
+    "fake",
+    "false",
+    "field",
+    "file",
+    "fill",
+    "fixme",
+    "foo",
+    "foobar",
+    "for",
+    "forgot",
+    "from",
+    "function",
+    "generate",
+    "generated",
+    "get",
+    "github",
+    "gitlab",
+    "google",
+    "goes",
+    "hash",
+    "hashed",
+    "header",
+    "here",
+    "hidden",
+    "host",
+    "id",
+    "in",
+    "incorrect",
+    "input",
+    "insert",
+    "insecure",
+    "into",
+    "invalid",
+    "is",
+    "it",
+    "its",
+    "jwt",
+    "key",
+    "keys",
+    "label",
+    "link",
+    "local",
+    "localhost",
+    "login",
+    "long",
+    "lorem",
+    "ipsum",
+    "master",
+    "me",
+    "message",
+    "missing",
+    "mock",
+    "must",
+    "my",
+    "mysql",
+    "name",
+    "needs",
+    "new",
+    "nil",
+    "no",
+    "none",
+    "not",
+    "null",
+    "number",
+    "of",
+    "oauth",
+    "old",
+    "omitted",
+    "on",
+    "one",
+    "only",
+    "openai",
+    "optional",
+    "or",
+    "otp",
+    "owner",
+    "param",
+    "parameter",
+    "pass",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "passwords",
+    "paste",
+    "path",
+    "personal",
+    "pin",
+    "placeholder",
+    "please",
+    "postgres",
+    "private",
+    "prod",
+    "production",
+    "project",
+    "provide",
+    "provided",
+    "public",
+    "put",
+    "pw",
+    "pwd",
+    "qwerty",
+    "random",
+    "real",
+    "redacted",
+    "refresh",
+    "remove",
+    "repeat",
+    "replace",
+    "replaced",
+    "request",
+    "required",
+    "reset",
+    "root",
+    "salt",
+    "same",
+    "sample",
+    "schema",
+    "secret",
+    "secrets",
+    "secure",
+    "seed",
+    "select",
+    "sensitive",
+    "server",
+    "service",
+    "session",
+    "set",
+    "shared",
+    "should",
+    "sign",
+    "signature",
+    "signing",
+    "some",
+    "something",
+    "stage",
+    "staging",
+    "strict",
+    "string",
+    "strong",
+    "stub",
+    "super",
+    "supersecret",
+    "system",
+    "tba",
+    "tbd",
+    "team",
+    "temp",
+    "temporary",
+    "tenant",
+    "test",
+    "tester",
+    "testing",
+    "text",
+    "that",
+    "the",
+    "this",
+    "to",
+    "todo",
+    "token",
+    "tokens",
+    "true",
+    "type",
+    "undefined",
+    "unknown",
+    "unset",
+    "update",
+    "url",
+    "use",
+    "user",
+    "username",
+    "users",
+    "uuid",
+    "valid",
+    "value",
+    "values",
+    "var",
+    "variable",
+    "via",
+    "webhook",
+    "with",
+    "word",
+    "wrong",
+    "www",
+    "xxx",
+    "xxxx",
+    "xxxxx",
+    "xxxxxx",
+    "yes",
+    "you",
+    "your",
+    "yours",
+    "yyy",
+    "zzz",
+    "x",
+    "y",
+    "com",
+    "org",
+    "net",
+    "io",
+    "dot",
+    "mail",
+    "hello",
+    "world",
+    "bogus",
+    "nope",
+    "whatever",
+    "blah",
+    "abc",
+    "abcd",
+    "abcde",
+    "abcdef",
+    "xyz",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stand_in_is_told_from_a_value() {
+        for value in [
+            "${TOKEN}",
+            "$TOKEN",
+            "{{ secret }}",
+            "<token>",
+            "<your-key>",
+            "%TOKEN%",
+            "changeme",
+            "your-api-key-here",
+            "xxxxxxxxxxxx",
+            "************",
+            "YOUR_API_KEY",
+            "[REDACTED]",
+            "vault:secret/x",
+            "sk-xxxxxxxxxxxxxxxxxxxx",
+            "MySecretPassword",
+            "op://vault/item",
+            "%s",
+            "{token}",
+            "password",
+        ] {
+            assert!(is_placeholder(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "hunter2",
+            "testing123",
+            "S3cr3t!",
+            "swordfish",
+            "$2b$12$abcdefghijkl",
+            "Tr0ub4dor&3",
+            "correcthorse9",
+            "Pa$$w0rd",
+        ] {
+            assert!(!is_placeholder(value.as_bytes()), "{value}");
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Private keys as blocks of text: whole, cut by a hunk, escaped into one line, or split over string literals.
+
+use super::chance::entropy;
+use super::span::{Line, Name, Region, Span};
+
+const PRIVATE_KEY: Name = Name::Rule("PRIVATE_KEY");
+const PGP_KEY: Name = Name::Rule("PGP_PRIVATE_KEY");
+const PUTTY_KEY: Name = Name::Rule("PUTTY_PRIVATE_KEY");
+const FRAGMENT: Name = Name::Rule("PRIVATE_KEY_FRAGMENT");
+
+/// Lines that may stand between BEGIN and the key: `Proc-Type`, `DEK-Info`, `Version`, `Comment`.
+const HEADER_LINES: usize = 6;
+/// Widths at which PEM (64), OpenSSH (70) and PGP (76, 64) break their lines.
+const KEY_WIDTHS: std::ops::RangeInclusive<usize> = 60..=76;
+
+/// Removes the body of every key whose BEGIN or END stands on `line`. Gives the end of what it has read.
+pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
+    let mut read = line.end;
+    let mut at = line.start;
+    let mut open = false;
+    while let Some(marker) = next_marker(region.bytes, at, line.end) {
+        if marker.begins {
+            let body = Body { region, name: marker.name };
+            read = read.max(body.forward(marker.end, line, out));
+            open = true;
+        } else if !open {
+            let body = Body { region, name: marker.name };
+            body.backward(marker.start, line, out);
+        }
+        if !marker.begins {
+            open = false;
+        }
+        at = marker.end;
+    }
+    if region.text(line).starts_with(b"Private-Lines") {
+        read = read.max(putty(region, line, out));
+    }
+    read
+}
+
+/// Removes lines in the middle of a key of which the hunk shows neither end. Gives the end of the block.
+pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
+    let Some(core) = solid(region.text(line)) else { return line.end };
+    let width = core.len();
+    if !KEY_WIDTHS.contains(&width) || is_public_path(region.path) || !is_dense(core) {
+        return line.end;
+    }
+    let mut lines = vec![line];
+    let mut last = line;
+    while let Some(next) = region.next(last) {
+        match solid(region.text(next)) {
+            Some(core) if core.len() <= width && (core.len() == width || lines.len() > 1 || core.ends_with(b"=")) => {
+                lines.push(next);
+                last = next;
+                if core.len() < width {
+                    break;
+                }
+            }
+            _ => break,
+        }
+    }
+    let full = lines.iter().filter(|line| solid(region.text(**line)).is_some_and(|core| core.len() == width)).count();
+    let certificate = region.previous(line).is_some_and(|before| is_public_marker(region.text(before)))
+        || region.next(last).is_some_and(|after| is_public_marker(region.text(after)));
+    let telling = is_key_path(region.path);
+    let enough = if telling { 1 } else { 2 };
+    let usual = telling || matches!(width, 64 | 70) || starts_like_key(core);
+    if !certificate && usual && full >= enough {
+        for line in &lines {
+            push_body(region, line.start, line.end, FRAGMENT, out);
+        }
+        // The last line of a key is short: it may stand before a block that goes on at full width only when the hunk joins two keys.
+        if let Some(before) = region.previous(line)
+            && solid(region.text(before))
+                .is_some_and(|core| core.len() < width && core.len() >= 4 && core.ends_with(b"="))
+        {
+            push_body(region, before.start, before.end, FRAGMENT, out);
+        }
+    }
+    last.end
+}
+
+struct Marker {
+    begins: bool,
+    start: usize,
+    end: usize,
+    name: Name,
+}
+
+/// The next `-----BEGIN … KEY…-----` or `-----END … KEY…-----` before `end`.
+fn next_marker(bytes: &[u8], mut at: usize, end: usize) -> Option<Marker> {
+    const LABEL_LIMIT: usize = 80;
+    while let Some(step) = memchr::memmem::find(&bytes[at..end], b"----") {
+        let start = at + step;
+        let dashes = bytes[start..end].iter().take_while(|&&b| b == b'-').count();
+        let label_start = start + dashes;
+        let rest = &bytes[label_start..end.min(label_start + LABEL_LIMIT)];
+        let rest_trimmed = rest.trim_ascii_start();
+        let begins = starts_ignoring_case(rest_trimmed, b"BEGIN");
+        let ends = starts_ignoring_case(rest_trimmed, b"END");
+        if begins || ends {
+            let label_end = memchr::memmem::find(rest, b"----").unwrap_or(rest.len());
+            let label = rest[..label_end].to_ascii_uppercase();
+            if let Some(name) = private_label(&label) {
+                let close = label_start + label_end;
+                let closing = bytes[close..end].iter().take_while(|&&b| b == b'-').count();
+                return Some(Marker { begins, start, end: close + closing, name });
+            }
+        }
+        at = label_start;
+    }
+    None
+}
+
+fn private_label(label: &[u8]) -> Option<Name> {
+    let has = |word: &[u8]| memchr::memmem::find(label, word).is_some();
+    // Spaces may be written as `+`, `%20`, `_` or left out.
+    if has(b"PGP") && has(b"PRIVATE") {
+        return Some(PGP_KEY);
+    }
+    if has(b"PRIVATE") || has(b"ENCRYPTED KEY") || has(b"OPENVPN STATIC") {
+        return Some(PRIVATE_KEY);
+    }
+    // A cut-off label: better taken for a key than let through.
+    (label.len() < 12 && !has(b"CERT") && !has(b"PUBLIC") && label.ends_with(b"PRIV")).then_some(PRIVATE_KEY)
+}
+
+fn starts_ignoring_case(text: &[u8], word: &[u8]) -> bool {
+    text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+}
+
+struct Body<'r, 'a> {
+    region: &'r Region<'a>,
+    name: Name,
+}
+
+impl Body<'_, '_> {
+    /// From the end of a BEGIN marker to the END marker, or to the first line that is no key.
+    fn forward(&self, from: usize, line: Line, out: &mut Vec<Span>) -> usize {
+        let bytes = self.region.bytes;
+        if let Some(end) = next_marker(bytes, from, line.end) {
+            let inside = trim_separators(bytes, from, end.start);
+            if inside.0 < inside.1 {
+                out.push(Span { start: inside.0, end: inside.1, name: self.name });
+            }
+            return line.end;
+        }
+        self.rest_of_line(from, line.end, out);
+        let mut headers = 0;
+        let mut last = line;
+        while let Some(next) = self.region.next(last) {
+            if let Some(marker) = next_marker(bytes, next.start, next.end) {
+                if !marker.begins {
+                    push_body(self.region, next.start, marker.start, self.name, out);
+                    // The rest of this line is read again: another key may start on it.
+                    return marker.end.min(next.end).max(last.end);
+                }
+                break;
+            }
+            let text = self.region.text(next);
+            match part(text) {
+                Part::Body => {
+                    push_body(self.region, next.start, next.end, self.name, out);
+                    headers = HEADER_LINES;
+                }
+                Part::Header if headers < HEADER_LINES => headers += 1,
+                Part::Blank => {}
+                Part::Header | Part::Other => break,
+            }
+            last = next;
+        }
+        last.end
+    }
+
+    /// From an END marker without a BEGIN back to the first line that is no key.
+    fn backward(&self, to: usize, line: Line, out: &mut Vec<Span>) {
+        push_body(self.region, line.start, to, self.name, out);
+        let mut first = line;
+        while let Some(before) = self.region.previous(first) {
+            let text = self.region.text(before);
+            match part(text) {
+                Part::Body => push_body(self.region, before.start, before.end, self.name, out),
+                Part::Blank => {}
+                Part::Header | Part::Other => break,
+            }
+            first = before;
+        }
+    }
+
+    /// What follows BEGIN on its own line when END is not there.
+    fn rest_of_line(&self, from: usize, end: usize, out: &mut Vec<Span>) {
+        let rest = &self.region.bytes[from..end];
+        let Some((start, stop)) = key_run(rest) else { return };
+        out.push(Span { start: from + start, end: from + stop, name: self.name });
+    }
+}
+
+/// The stretch of key characters (with escapes, quotes and joints between them) at the start of `rest`.
+fn key_run(rest: &[u8]) -> Option<(usize, usize)> {
+    let mut at = 0;
+    let mut first = None;
+    let mut last = 0;
+    let mut solid = 0;
+    while at < rest.len() {
+        match rest[at] {
+            b'\\' => {
+                at += if matches!(rest.get(at + 1), Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')) { 2 } else { 1 }
+            }
+            b'%' => at += 3,
+            b if is_key_byte(b) => {
+                let run = rest[at..].iter().take_while(|&&b| is_key_byte(b)).count();
+                if run >= 4 || first.is_some() {
+                    first.get_or_insert(at);
+                    last = at + run;
+                    solid += run;
+                }
+                at += run;
+            }
+            b' ' | b'\t' | b'"' | b'\'' | b'.' | b',' | b'|' | b'`' => at += 1,
+            _ => break,
+        }
+    }
+    let first = first?;
+    (solid >= 4).then_some((first, last))
+}
+
+enum Part {
+    /// Base64.
+    Body,
+    /// `Proc-Type: 4,ENCRYPTED` and the like.
+    Header,
+    Blank,
+    Other,
+}
+
+/// What a line between BEGIN and END is.
+fn part(text: &[u8]) -> Part {
+    let core = undecorated(text);
+    if core.is_empty() {
+        return Part::Blank;
+    }
+    let colon = core.iter().position(|&b| b == b':');
+    if let Some(colon) = colon
+        && core[..colon].iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+        && core[..colon].first().is_some_and(u8::is_ascii_uppercase)
+    {
+        return Part::Header;
+    }
+    if core.iter().all(|&b| is_key_byte(b)) {
+        return Part::Body;
+    }
+    // Several literals or escapes on one line.
+    let solid: usize = core.split(|&b| !is_key_byte(b)).filter(|run| run.len() >= 16).map(<[u8]>::len).sum();
+    if solid * 10 >= core.len() * 7 { Part::Body } else { Part::Other }
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// The line without indentation, diff signs of a nested diff, comment signs, quotes, joints and escapes around the key.
+fn undecorated(text: &[u8]) -> &[u8] {
+    let (start, end) = trim_separators(text, 0, text.len());
+    &text[start..end]
+}
+
+/// Moves both ends inwards over everything that is not key material.
+fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, usize) {
+    loop {
+        let rest = &bytes[start..end];
+        match rest.first() {
+            Some(
+                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.' | b'(' | b')'
+                | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&',
+            ) => {
+                start += 1;
+            }
+            Some(b'+' | b'/') if matches!(rest.get(1), Some(b' ' | b'"' | b'\'' | b'/' | b'\t')) => start += 1,
+            Some(b'\\') => start += if matches!(rest.get(1), Some(b'n' | b'r' | b't')) { 2 } else { 1 },
+            Some(b'%')
+                if rest.len() >= 3
+                    && rest[1].is_ascii_hexdigit()
+                    && rest[2].is_ascii_hexdigit()
+                    && !matches!(&rest[1..3], b"2B" | b"2F" | b"3D" | b"2b" | b"2f" | b"3d") =>
+            {
+                start += 3
+            }
+            _ => break,
+        }
+        if start >= end {
+            return (end, end);
+        }
+    }
+    loop {
+        let rest = &bytes[start..end];
+        match rest {
+            [] => break,
+            [.., b'\\', b'n' | b'r' | b't'] => end -= 2,
+            [
+                ..,
+                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'(' | b'-' | b'|' | b'<'
+                | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*' | b'#',
+            ] => end -= 1,
+            [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
+            [.., b'%', high, low]
+                if high.is_ascii_hexdigit()
+                    && low.is_ascii_hexdigit()
+                    && !matches!([*high, *low], [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']) =>
+            {
+                end -= 3
+            }
+            _ => break,
+        }
+    }
+    (start, end)
+}
+
+fn push_body(region: &Region<'_>, start: usize, end: usize, name: Name, out: &mut Vec<Span>) {
+    let (start, end) = trim_separators(region.bytes, start.min(end), end);
+    if start < end {
+        out.push(Span { start, end, name });
+    }
+}
+
+/// The base64 of a line that holds nothing else.
+pub(super) fn solid(text: &[u8]) -> Option<&[u8]> {
+    let core = undecorated(text);
+    (core.len() >= 4 && core.iter().all(|&b| is_key_byte(b))).then_some(core)
+}
+
+/// Upper and lower case, digits, and no order in them.
+fn is_dense(core: &[u8]) -> bool {
+    core.iter().any(u8::is_ascii_uppercase)
+        && core.iter().any(u8::is_ascii_lowercase)
+        && core.iter().any(u8::is_ascii_digit)
+        && entropy(core) >= 4.2
+}
+
+fn starts_like_key(core: &[u8]) -> bool {
+    core.starts_with(b"MII")
+        || core.starts_with(b"b3BlbnNzaC1rZXkt")
+        || core.starts_with(b"MHc")
+        || core.starts_with(b"MIG")
+        || core.starts_with(b"lQ")
+}
+
+fn is_public_marker(text: &[u8]) -> bool {
+    let upper = text.to_ascii_uppercase();
+    memchr::memmem::find(&upper, b"-----").is_some()
+        && (memchr::memmem::find(&upper, b"CERTIFICATE").is_some()
+            || memchr::memmem::find(&upper, b"PUBLIC").is_some()
+            || memchr::memmem::find(&upper, b"SIGNATURE").is_some()
+            || memchr::memmem::find(&upper, b"MESSAGE").is_some())
+}
+
+fn is_public_path(path: &[u8]) -> bool {
+    [&b".crt"[..], b".cer", b".cert", b".pub", b".csr", b".svg", b".css", b".map", b".ipynb", b".eml"]
+        .iter()
+        .any(|end| path.ends_with(end))
+}
+
+fn is_key_path(path: &[u8]) -> bool {
+    let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
+    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end))
+        || name.starts_with(b"id_")
+}
+
+/// The `Private-Lines: n` of a PuTTY file and the lines it announces.
+fn putty(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
+    let mut last = line;
+    while let Some(next) = region.next(last) {
+        match part(region.text(next)) {
+            Part::Body => push_body(region, next.start, next.end, PUTTY_KEY, out),
+            Part::Blank => {}
+            Part::Header | Part::Other => break,
+        }
+        last = next;
+    }
+    last.end
+}

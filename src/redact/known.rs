@@ -1,0 +1,246 @@
+//! Values that must never appear again in this run, found in every spelling that diffsan itself produces.
+
+use std::collections::{HashMap, HashSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use super::span::{Name, Span};
+
+/// Values of this length or more are removed wherever they stand; shorter ones only as whole words.
+const ANYWHERE: usize = 8;
+/// Shorter values are too common to be told from chance.
+const SHORTEST: usize = 4;
+/// The shortest encoded form that is looked for.
+const ENCODED: usize = 8;
+/// The longest piece that is compared at once.
+const LONGEST: usize = 256;
+/// What URLs leave as it is.
+const UNRESERVED: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const BLOCK: usize = 4;
+const BITS: u32 = 16;
+
+/// Whether a value that is assigned to be removed everywhere is long enough for that.
+pub(super) fn is_learnable(value: &[u8]) -> bool {
+    value.len() >= SHORTEST
+}
+
+/// Finds all known values in one pass that skips ahead (Wu and Manber's way), however many they are.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// How far the search may jump, by a hash of the four bytes that end the window.
+    shifts: Vec<u8>,
+    /// The forms by their first eight bytes, as the lengths they come in.
+    lengths: HashMap<[u8; ANYWHERE], Vec<u16>>,
+    forms: HashSet<Vec<u8>>,
+    /// Values too short for the window, sought as whole words.
+    words: Option<aho_corasick::AhoCorasick>,
+}
+
+impl Known {
+    pub(super) fn new<'v>(values: impl IntoIterator<Item = &'v [u8]>) -> Self {
+        let mut known = Self::default();
+        let mut words = Vec::new();
+        for value in values {
+            if value.len() < SHORTEST {
+                continue;
+            }
+            if value.len() < ANYWHERE {
+                words.push(value.to_vec());
+            }
+            for form in forms(value) {
+                known.insert(&form);
+            }
+        }
+        words.sort();
+        words.dedup();
+        if !words.is_empty() {
+            known.words = aho_corasick::AhoCorasick::builder()
+                .match_kind(aho_corasick::MatchKind::LeftmostLongest)
+                .build(&words)
+                .ok();
+        }
+        known
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.forms.is_empty() && self.words.is_none()
+    }
+
+    /// A long form is entered in pieces, so that none of it survives.
+    fn insert(&mut self, form: &[u8]) {
+        let mut rest = form;
+        while rest.len() > LONGEST {
+            self.insert_piece(rest[..LONGEST].to_vec());
+            let step = LONGEST.min(rest.len() - LONGEST);
+            rest = &rest[step..];
+        }
+        self.insert_piece(rest.to_vec());
+    }
+
+    fn insert_piece(&mut self, form: Vec<u8>) {
+        if form.len() < ANYWHERE {
+            return;
+        }
+        if self.shifts.is_empty() {
+            self.shifts = vec![(ANYWHERE - BLOCK + 1) as u8; 1 << BITS];
+        }
+        let mut window = [0; ANYWHERE];
+        window.copy_from_slice(&form[..ANYWHERE]);
+        for end in BLOCK..=ANYWHERE {
+            let slot = &mut self.shifts[hash(&window[end - BLOCK..end])];
+            *slot = (*slot).min((ANYWHERE - end) as u8);
+        }
+        let lengths = self.lengths.entry(window).or_default();
+        if !lengths.contains(&(form.len() as u16)) {
+            lengths.push(form.len() as u16);
+            lengths.sort_unstable_by(|left, right| right.cmp(left));
+        }
+        self.forms.insert(form);
+    }
+
+    /// Adds the span of every known value in `text`.
+    pub(super) fn find(&self, text: &[u8], out: &mut Vec<Span>) {
+        self.find_forms(text, out);
+        let Some(words) = &self.words else { return };
+        for found in words.find_iter(text) {
+            if is_word(text, found.start(), found.end()) {
+                out.push(Span { start: found.start(), end: found.end(), name: Name::Known });
+            }
+        }
+    }
+
+    fn find_forms(&self, text: &[u8], out: &mut Vec<Span>) {
+        if self.forms.is_empty() {
+            return;
+        }
+        let mut end = ANYWHERE;
+        while end <= text.len() {
+            let shift = usize::from(self.shifts[hash(&text[end - BLOCK..end])]);
+            if shift > 0 {
+                end += shift;
+                continue;
+            }
+            let start = end - ANYWHERE;
+            if let Some(length) = self.form_at(text, start) {
+                out.push(Span { start, end: start + length, name: Name::Known });
+            }
+            end += 1;
+        }
+    }
+
+    fn form_at(&self, text: &[u8], start: usize) -> Option<usize> {
+        let window: &[u8; ANYWHERE] = text.get(start..start + ANYWHERE)?.try_into().ok()?;
+        self.lengths
+            .get(window)?
+            .iter()
+            .map(|&length| usize::from(length))
+            .find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
+    }
+}
+
+#[inline]
+fn hash(block: &[u8]) -> usize {
+    let packed = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+    (packed.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
+}
+
+/// Whether the bytes around a match are no part of a longer word.
+fn is_word(text: &[u8], start: usize, end: usize) -> bool {
+    let joins = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    !joins(start.checked_sub(1).and_then(|at| text.get(at))) && !joins(text.get(end))
+}
+
+/// The value as it is, URL-encoded, JSON-escaped, and the part of its base64 that does not depend on what stands around it,
+/// at each of the three offsets.
+fn forms(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::with_capacity(8);
+    if value.len() >= ANYWHERE {
+        forms.push(value.to_vec());
+    }
+    let percent = percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let component = percent_encoding::percent_encode(value, UNRESERVED).to_string();
+    forms.push(component.to_ascii_lowercase().into_bytes());
+    forms.push(component.into_bytes());
+    forms.push(percent.into_bytes());
+    if let Ok(text) = std::str::from_utf8(value) {
+        if let Ok(json) = serde_json::to_string(text) {
+            let once = json[1..json.len() - 1].to_owned();
+            if let Ok(twice) = serde_json::to_string(&once) {
+                forms.push(twice.as_bytes()[1..twice.len() - 1].to_vec());
+            }
+            forms.push(once.replace('/', "\\/").into_bytes());
+            forms.push(once.into_bytes());
+        }
+    }
+    // A value that is all lower case has a lower-cased percent form equal to itself; one that is not would match foreign text.
+    forms.retain(|form| {
+        form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
+    });
+    for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+        forms.extend(base64_cores(engine, value));
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+/// The characters of the base64 of `…value…` that only the value decides.
+fn base64_cores(engine: &base64::engine::GeneralPurpose, value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    (0..3_usize).filter_map(move |offset| {
+        let mut padded = vec![0; offset];
+        padded.extend_from_slice(value);
+        let encoded = engine.encode(&padded).into_bytes();
+        let from = (offset * 8).div_ceil(6);
+        let to = (offset + value.len()) * 8 / 6;
+        let core = encoded.get(from..to.min(encoded.len()))?;
+        (core.len() >= ENCODED).then(|| core.to_vec())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(values: &[&str], text: &str) -> Vec<String> {
+        let known = Known::new(values.iter().map(|value| value.as_bytes()));
+        let mut spans = Vec::new();
+        known.find(text.as_bytes(), &mut spans);
+        super::super::span::union(&mut spans);
+        spans.iter().map(|span| text[span.start..span.end].to_owned()).collect()
+    }
+
+    #[test]
+    fn a_value_is_found_in_every_spelling() {
+        let value = "p@ss/w\"rd+Zx81=é";
+        let json = serde_json::to_string(value).expect("text is JSON");
+        let spellings = [
+            value.to_owned(),
+            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC).to_string(),
+            json[1..json.len() - 1].to_owned(),
+        ];
+        for spelling in spellings {
+            assert_eq!(found(&[value], &format!("a {spelling} b")), [spelling.clone()], "{spelling}");
+        }
+        for lead in ["", "x", "xy", "xyz"] {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
+            let left: usize = found(&[value], &encoded).iter().map(String::len).sum();
+            assert!(left + 8 >= value.len() * 4 / 3, "{encoded}: {left}");
+        }
+    }
+
+    #[test]
+    fn a_short_value_goes_only_as_a_whole_word() {
+        assert_eq!(found(&["root1"], "root1 and root12 and (root1)"), ["root1", "root1"]);
+        assert!(found(&["abc"], "abc").is_empty());
+    }
+
+    #[test]
+    fn many_values_with_a_common_beginning_are_all_found() {
+        let values: Vec<String> = (0..2000).map(|n| format!("prefix-prefix-{n:05}")).collect();
+        let refs: Vec<&str> = values.iter().map(String::as_str).collect();
+        let text = values.join(" ");
+        assert_eq!(found(&refs, &text).len(), 2000);
+    }
+}

@@ -1,0 +1,207 @@
+//! Secrets whose name stands on another line: Kubernetes Secret manifests and name/value pairs.
+
+use super::file_kind::FileKind;
+use super::filter;
+use super::names;
+use super::span::{Line, Name, Region, Span};
+
+const SECRET_DATA: Name = Name::Rule("KUBERNETES_SECRET_DATA");
+const PAIR_REACH: usize = 2;
+const DOCUMENT_LIMIT: usize = 2000;
+
+/// Whether the line is `kind: Secret` (YAML or JSON).
+pub(super) fn is_secret_kind(text: &[u8]) -> bool {
+    let compact: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{'))
+        .take(24)
+        .collect();
+    compact == b"kind:Secret" || compact.starts_with(b"kind:Secret#") || compact.starts_with(b"kind:Secretmetadata")
+}
+
+/// Removes the values below `data:` and `stringData:` of the document that `line` is part of, wherever `kind:` stands in it. Gives
+/// the end of what it has read.
+pub(super) fn secret_document(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
+    let mut first = line;
+    for _ in 0..DOCUMENT_LIMIT {
+        match region.previous(first) {
+            Some(before) if !is_border(region.text(before)) => first = before,
+            _ => break,
+        }
+    }
+    let mut block: Option<usize> = None;
+    let mut scalar: Option<usize> = None;
+    let mut current = Some(first);
+    let mut read = line.end;
+    for _ in 0..2 * DOCUMENT_LIMIT {
+        let Some(line) = current else { break };
+        let text = region.text(line);
+        if is_border(text) {
+            break;
+        }
+        read = read.max(line.end);
+        current = region.next(line);
+        let depth = indent(text);
+        let content = text.trim_ascii();
+        if content.is_empty() {
+            continue;
+        }
+        if scalar.is_some_and(|key| depth > key) {
+            push(region, line.start + depth, line.end, out);
+            continue;
+        }
+        scalar = None;
+        if is_data_key(content) {
+            block = Some(depth);
+            continue;
+        }
+        if block.is_some_and(|key| depth <= key) {
+            block = None;
+        }
+        if block.is_none() {
+            continue;
+        }
+        if let Some(value) = value_of(region, line)
+            && !push_value(region, value, out)
+        {
+            scalar = Some(depth);
+        }
+    }
+    read
+}
+
+/// For a line such as `name: DB_PASSWORD`, the `value:` within two lines of it.
+pub(super) fn paired_value(region: &Region<'_>, line: Line, out: &mut Vec<Span>) {
+    let text = region.text(line);
+    let Some((key, value)) = split(text) else { return };
+    if !matches!(
+        key.to_ascii_lowercase().as_slice(),
+        b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey"
+    ) {
+        return;
+    }
+    let name = unquoted(value);
+    let Some(promise) = names::promise(name) else { return };
+    let mut check = |other: Line| {
+        let text = region.text(other);
+        let Some((key, value)) = split(text) else { return false };
+        if !matches!(
+            key.to_ascii_lowercase().as_slice(),
+            b"value"
+                | b"default"
+                | b"defaultvalue"
+                | b"parameter_value"
+                | b"parametervalue"
+                | b"content"
+                | b"initial_value"
+        ) {
+            return false;
+        }
+        let literal = unquoted(value);
+        let form = if literal.len() < value.len() {
+            super::assign::Form::Quoted
+        } else if region.kind == FileKind::Code {
+            super::assign::Form::Doubtful
+        } else {
+            super::assign::Form::Bare
+        };
+        if names::keeps(promise, form, name, literal) {
+            let start = other.start + offset(text, literal);
+            out.push(Span { start, end: start + literal.len(), name: Name::Generic(promise.rule()) });
+        }
+        true
+    };
+    let mut ahead = line;
+    for _ in 0..PAIR_REACH {
+        match region.next(ahead) {
+            Some(next) => {
+                if check(next) {
+                    return;
+                }
+                ahead = next;
+            }
+            None => break,
+        }
+    }
+    let mut behind = line;
+    for _ in 0..PAIR_REACH {
+        match region.previous(behind) {
+            Some(before) => {
+                if check(before) {
+                    return;
+                }
+                behind = before;
+            }
+            None => break,
+        }
+    }
+}
+
+fn is_border(text: &[u8]) -> bool {
+    text.starts_with(b"---") || text.starts_with(b"...")
+}
+
+fn is_data_key(content: &[u8]) -> bool {
+    let key: Vec<u8> = content.iter().copied().filter(|b| !matches!(b, b'"' | b'\'' | b' ' | b'{')).collect();
+    matches!(key.as_slice(), b"data:" | b"stringData:")
+}
+
+fn indent(text: &[u8]) -> usize {
+    text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
+}
+
+/// `key: value`, `"key": "value",`, `key = value`, `- key: value`, with the quotes of the key gone.
+fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii();
+    let text = text.strip_prefix(b"- ").unwrap_or(text).trim_ascii_start();
+    let text = text.strip_prefix(b"{").unwrap_or(text).trim_ascii_start();
+    let at = text.iter().take(40).position(|b| matches!(b, b':' | b'='))?;
+    let key = unquoted(text[..at].trim_ascii());
+    let value = text[at + 1..].trim_ascii();
+    let value = value.strip_suffix(b",").unwrap_or(value).trim_ascii_end();
+    (!value.is_empty() && !key.is_empty()).then_some((key, value))
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    match value {
+        [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
+        _ => value,
+    }
+}
+
+fn offset(outer: &[u8], inner: &[u8]) -> usize {
+    memchr::memmem::rfind(outer, inner).unwrap_or(0)
+}
+
+fn value_of(region: &Region<'_>, line: Line) -> Option<(usize, usize)> {
+    let text = region.text(line);
+    let colon = text.iter().take(200).position(|&b| b == b':')?;
+    let raw = text[colon + 1..].trim_ascii();
+    let raw = raw.strip_suffix(b",").unwrap_or(raw);
+    let start = text.len() - text[colon + 1..].trim_ascii_start().len();
+    let inner = unquoted(raw);
+    let shift = usize::from(inner.len() < raw.len());
+    Some((line.start + start + shift, line.start + start + shift + inner.len()))
+}
+
+/// False when the value goes on below (`key: |`).
+fn push_value(region: &Region<'_>, (start, end): (usize, usize), out: &mut Vec<Span>) -> bool {
+    let value = &region.bytes[start..end];
+    if value.is_empty() || matches!(value.first(), Some(b'|' | b'>')) && value.len() <= 3 {
+        return false;
+    }
+    if !filter::is_reference(value)
+        && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~")
+        && !filter::is_filler(value)
+    {
+        push(region, start, end, out);
+    }
+    true
+}
+
+fn push(region: &Region<'_>, start: usize, end: usize, out: &mut Vec<Span>) {
+    if start < end && end <= region.bytes.len() {
+        out.push(Span { start, end, name: SECRET_DATA });
+    }
+}

@@ -1,0 +1,161 @@
+//! What a run means: one deterministic projection of its facts.
+
+use std::path::Path;
+
+use crate::contracts::{
+    Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, NextAction, Severity, Verdict, VerdictCounts,
+};
+use crate::record::Progress;
+
+/// Whether a finding is severe enough to stop the pipeline.
+pub fn gate_closed(progress: &Progress) -> bool {
+    progress.reviewed
+        && progress.fail_on.is_some_and(|bound| {
+            Severity::ALL
+                .iter()
+                .filter(|severity| **severity >= bound)
+                .any(|severity| progress.counts.by_severity.get(severity.name()).is_some_and(|count| *count > 0))
+        })
+}
+
+/// The verdict of a run that ended with this exit code.
+pub fn verdict(progress: &Progress, error: Option<&ErrorInfo>, exit_code: u8, workdir: &Path) -> Verdict {
+    let decision = decide(progress, error);
+    Verdict {
+        decision,
+        headline: headline(decision, progress, error),
+        counts: progress.counts.clone(),
+        coverage: progress.coverage.clone(),
+        gate: gate(progress),
+        would_fail_ci: exit_code != 0,
+        first_next_action: next_action(decision, progress, error, workdir),
+    }
+}
+
+/// Whether part of the change was not shown to the agent.
+pub fn is_partial(coverage: &Coverage) -> bool {
+    coverage.hunks_cut + coverage.hunks_dropped + coverage.hunks_unavailable > 0
+}
+
+/// `1 critical, 2 low`.
+pub fn severities(counts: &VerdictCounts) -> String {
+    let words: Vec<_> = Severity::ALL
+        .iter()
+        .rev()
+        .filter_map(|severity| counts.by_severity.get(severity.name()).map(|count| (severity, count)))
+        .filter(|(_, count)| **count > 0)
+        .map(|(severity, count)| format!("{count} {}", severity.name()))
+        .collect();
+    words.join(", ")
+}
+
+fn decide(progress: &Progress, error: Option<&ErrorInfo>) -> Decision {
+    if error.is_some() || (!progress.reviewed && progress.skip_reasons.is_empty()) {
+        Decision::Unknown
+    } else if !progress.skip_reasons.is_empty() {
+        Decision::Skipped
+    } else if gate_closed(progress) {
+        Decision::Blocked
+    } else if progress.counts.findings > 0 {
+        Decision::ReviewRequired
+    } else if is_partial(&progress.coverage) {
+        Decision::InsufficientEvidence
+    } else {
+        Decision::Passed
+    }
+}
+
+fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) -> String {
+    let counts = &progress.counts;
+    let findings = format!(
+        "{} finding{}{}",
+        counts.findings,
+        if counts.findings == 1 { "" } else { "s" },
+        if counts.findings == 0 { String::new() } else { format!(" ({})", severities(counts)) }
+    );
+    let partial = if is_partial(&progress.coverage) { "; part of the change was not reviewed" } else { "" };
+    match decision {
+        Decision::Passed => "No findings; the whole change was reviewed".into(),
+        Decision::ReviewRequired => format!("{findings}{partial}"),
+        Decision::InsufficientEvidence => "No findings, but part of the change was not reviewed".into(),
+        Decision::Blocked => {
+            let bound = progress.fail_on.map(Severity::name).unwrap_or_default();
+            format!("Blocked: {findings}, and the gate stops at {bound}{partial}")
+        }
+        Decision::Skipped => {
+            let reasons: Vec<_> = progress.skip_reasons.iter().map(|reason| reason.message.as_str()).collect();
+            format!("Skipped: {}", reasons.join("; "))
+        }
+        Decision::Unknown => match error {
+            Some(error) => format!("Failed: {} ({})", error.message, error.error_code.name()),
+            None => "No review: the run stopped after the prompt, as asked".into(),
+        },
+    }
+}
+
+fn gate(progress: &Progress) -> Gate {
+    let status = match progress.fail_on {
+        None => GateStatus::Off,
+        Some(_) if !progress.reviewed => GateStatus::NotEvaluated,
+        Some(_) if gate_closed(progress) => GateStatus::Closed,
+        Some(_) => GateStatus::Open,
+    };
+    Gate { fail_on: progress.fail_on, status, enforced: progress.fail_on.is_some() }
+}
+
+fn next_action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>, workdir: &Path) -> NextAction {
+    let inspect = format!("diffsan inspect {}", quoted(&workdir.to_string_lossy()));
+    let action = |actor: &str, kind: &str, command: Option<String>, why: String| NextAction {
+        actor: actor.into(),
+        kind: kind.into(),
+        command,
+        why,
+    };
+    match decision {
+        Decision::Passed => action("reviewer", "review", None, "nothing was found; a person still decides".into()),
+        Decision::Skipped => action("nobody", "none", None, "no review was due".into()),
+        Decision::ReviewRequired => {
+            action("author", "read_findings", Some(inspect), "each finding needs a fix or an answer".into())
+        }
+        Decision::Blocked => {
+            action("author", "fix_findings", Some(inspect), "findings at or above the gate stop the pipeline".into())
+        }
+        Decision::InsufficientEvidence => action(
+            "reviewer",
+            "review_rest",
+            Some(inspect),
+            "part of the change was not shown to the agent; truncation.json lists it".into(),
+        ),
+        Decision::Unknown => match error {
+            None if progress.dry_run => {
+                action("author", "read_prompt", None, "prompt.txt is what the agent would get".into())
+            }
+            None => action("maintainer", "inspect", Some(inspect), "the run ended without a review".into()),
+            Some(error) => {
+                let kind = if error.retryable { "retry" } else { "fix" };
+                let why = error.help.clone().unwrap_or_else(|| error.message.clone());
+                action("maintainer", kind, Some(remedy(error.error_code).map_or(inspect, str::to_owned)), why)
+            }
+        },
+    }
+}
+
+/// The command that shows most about a failure.
+fn remedy(code: ErrorCode) -> Option<&'static str> {
+    match code {
+        ErrorCode::ConfigParseError => Some("diffsan config"),
+        ErrorCode::DiffFetchFailed | ErrorCode::GitlabAuthError | ErrorCode::AgentExecFailed => Some("diffsan doctor"),
+        ErrorCode::GitlabPostFailed | ErrorCode::GitlabPositionInvalid => Some("diffsan post"),
+        ErrorCode::DiffParseFailed
+        | ErrorCode::RedactionEngineFailed
+        | ErrorCode::GitlabFetchPriorFailed
+        | ErrorCode::AgentOutputInvalid
+        | ErrorCode::FormatFailed
+        | ErrorCode::ArtifactWriteFailed
+        | ErrorCode::Interrupted => None,
+    }
+}
+
+fn quoted(path: &str) -> String {
+    shlex::try_quote(path).map(|quoted| quoted.into_owned()).unwrap_or_default()
+}

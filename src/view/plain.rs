@@ -1,0 +1,76 @@
+//! Short texts: a failure on stderr, the configuration, a schema, the document of `--format json`.
+
+use std::fmt::Write as _;
+
+use crate::cli::Format;
+use crate::config::Loaded;
+use crate::contracts::{Document, ErrorInfo, ReviewOutput, RunRecord, SCHEMAS};
+use crate::error::{Error, Failure, Result};
+use crate::workdir::{Artifact, Workdir};
+
+/// A failure for whoever started the program: what, why, what next.
+pub fn failure(info: &ErrorInfo) -> String {
+    let mut text = format!("error[{}]: {}\n", info.error_code.name(), info.message);
+    if let Some(cause) = &info.cause {
+        for line in cause.trim().lines().take(12) {
+            let _ = writeln!(text, "  cause: {}", printable(line));
+        }
+    }
+    if let Some(help) = &info.help {
+        let _ = writeln!(text, "  help: {help}");
+    }
+    text
+}
+
+/// Every configuration value with its source.
+pub fn config(loaded: &Loaded, format: Format) -> String {
+    if format == Format::Json {
+        return format!("{:#}\n", loaded.to_json());
+    }
+    let rows = loaded.rows();
+    let keys = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
+    let values: Vec<_> = rows.iter().map(|(_, value, _)| value.to_string()).collect();
+    let widest = values.iter().map(String::len).filter(|width| *width <= 40).max().unwrap_or(0);
+    let mut text = String::new();
+    for ((key, _, source), value) in rows.iter().zip(&values) {
+        let _ = writeln!(text, "{key:keys$}  {value:widest$}  # {source}");
+    }
+    for warning in &loaded.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text
+}
+
+/// One schema, or the list of their names.
+pub fn schema(name: Option<&str>) -> Result<String> {
+    let Some(name) = name else {
+        let width = SCHEMAS.iter().map(|schema| schema.name.len()).max().unwrap_or(0);
+        return Ok(SCHEMAS.iter().fold(String::new(), |mut text, schema| {
+            let _ = writeln!(text, "{:width$}  {}", schema.name, schema.describes);
+            text
+        }));
+    };
+    let schema = crate::contracts::schema(name).ok_or_else(|| {
+        Error::Config(
+            Failure::new(format!("there is no schema named {name}"))
+                .with("name", name)
+                .help("`diffsan schema` lists the names"),
+        )
+    })?;
+    Ok(format!("{:#}\n", schema.as_value()))
+}
+
+/// The one document that stdout is with `--format json`: the record, and the review where there is one.
+pub fn document(format: Format, record: &RunRecord, workdir: &Workdir) -> Option<String> {
+    if format != Format::Json {
+        return None;
+    }
+    let mut value = serde_json::to_value(Document::new(record)).ok()?;
+    let review: Option<ReviewOutput> = workdir.read_json(Artifact::Review).ok().flatten();
+    value["review"] = serde_json::to_value(review).ok()?;
+    Some(format!("{value:#}\n"))
+}
+
+fn printable(line: &str) -> String {
+    line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

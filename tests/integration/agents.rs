@@ -1,0 +1,4 @@
+//! Agents: real processes, real CLIs, loopback model servers.
+
+mod process;
+mod support;
