@@ -1,3 +1,5 @@
+//! Tests of `plan`.
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -8,6 +10,7 @@ use crate::post::oracle;
 use crate::post::sanitize::tests::hostile;
 use crate::post::timezone;
 use crate::prior;
+use crate::redact;
 
 const DIFF: &str = "\
 diff --git a/src/a.rs b/src/a.rs
@@ -270,6 +273,20 @@ fn each_marker_is_in_the_note_exactly_once() {
         assert_eq!(body.matches(marker).count(), 1, "{marker}");
     }
     assert!(body.contains(&format!("<!-- diffsan:fingerprint:sha256:{} -->", "ab".repeat(32))));
+}
+
+#[test]
+fn the_secret_scanner_leaves_the_markers_alone() {
+    let settings = redact::Settings { enabled: true, ..redact::Settings::default() };
+    let engine = redact::Engine::new(&settings, []).expect("engine");
+    let mut case = eventful();
+    case.review.findings.extend((0..60).map(|n| {
+        finding(&format!("f-{n:012x}"), Severity::Low, &format!("src/token/secret_{n}.rs"), 3, 3, "The password leaks.")
+    }));
+    let plan = case.plan();
+    for note in plan.discussions.iter().map(|discussion| &discussion.body_markdown).chain([&plan.summary_body]) {
+        assert_eq!(engine.redact(redact::Output::GitLab, note).as_str(), note);
+    }
 }
 
 fn eventful() -> Case {

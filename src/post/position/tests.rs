@@ -1,3 +1,5 @@
+//! Tests of `position`.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `render`.
+
 use super::*;
 use crate::contracts::{Category, PatchFormat, PositionType, Severity, Side, SuggestedPatch};
 use crate::diff::Diff;

@@ -1,3 +1,5 @@
+//! Tests of `sanitize`.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -152,9 +154,9 @@ fn one_line_and_code_forms_hold_anything() {
 }
 
 #[test]
-fn a_megabyte_of_anything_takes_linear_time() {
+fn anything_takes_linear_time() {
     let mut ticks = String::new();
-    for length in 1..2400 {
+    for length in 1..900 {
         ticks.push_str(&"`".repeat(length));
         ticks.push(' ');
     }
@@ -162,7 +164,7 @@ fn a_megabyte_of_anything_takes_linear_time() {
         "a-", "`", "[", "](", "<br>1 ", "@", "http://,", "/close\n", "```\n", "> ", "1 <", "#1", "\\", "|-\n", "\u{1}",
         &ticks,
     ] {
-        let text = seed.repeat((1_000_000 / seed.len()).max(1));
+        let text = seed.repeat((400_000 / seed.len()).max(1));
         let clean = markdown(&text);
         assert!(clean.text.len() < 9 * text.len());
     }
