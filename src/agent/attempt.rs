@@ -33,7 +33,7 @@ pub(super) async fn ask(
 ) -> Result<Result<AgentReviewOutput, ParseProblems>> {
     let agent = request.agent;
     let launch = Launch::new(request)?;
-    recorder.started(&launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()));
+    recorder.started(&launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()))?;
     let finished = run(request, &launch, prompt, job_ends).await?;
     let file = match agent.answer_file {
         Some(name) => launch.room.read(name, MAX_OUTPUT).map_err(|error| no_room(agent, &error))?,
@@ -118,12 +118,7 @@ impl Launch {
     }
 }
 
-async fn run(
-    request: &Request<'_>,
-    launch: &Launch,
-    prompt: &Redacted,
-    job_ends: Option<Instant>,
-) -> Result<Finished> {
+async fn run(request: &Request<'_>, launch: &Launch, prompt: &Redacted, job_ends: Option<Instant>) -> Result<Finished> {
     let Request { agent, config, events, .. } = *request;
     let args: Vec<OsString> = launch.words.iter().skip(1).map(OsString::from).collect();
     let seconds = |count: std::num::NonZeroUsize| Duration::from_secs(count.get() as u64);

@@ -7,6 +7,7 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble, last_object};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
+use crate::validate::schema;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Claude,
@@ -45,7 +46,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
         argv.add("--print");
     }
     argv.set(&["--output-format"], "json");
-    argv.set(&["--json-schema"], super::pending::strict_schema().to_string());
+    argv.set(&["--json-schema"], schema::strict_text());
     // A project's settings can run commands and send the key elsewhere.
     argv.set(&["--setting-sources"], "user");
     argv.set(&["--tools"], "");
@@ -128,6 +129,7 @@ fn answer(left: &Left<'_>, envelope: Envelope) -> Result<String, Trouble> {
 
 fn said(envelope: &Envelope) -> String {
     let errors = envelope.errors.iter().map(|error| error.as_str().map_or_else(|| error.to_string(), str::to_owned));
-    let words: Vec<String> = [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
+    let words: Vec<String> =
+        [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
     if words.is_empty() { envelope.subtype.clone() } else { words.join("; ") }
 }

@@ -8,6 +8,7 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
+use crate::validate::schema;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Codex,
@@ -52,15 +53,19 @@ const SETTINGS: &[&str] = &[
 ];
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
-    let schema = super::pending::strict_schema();
-    let schema_file = start.write(SCHEMA_FILE, &schema.to_string())?;
+    let schema_file = start.write(SCHEMA_FILE, &schema::strict_text())?;
     let answer_file = start.room.path(ANSWER_FILE);
     let argv = &mut start.argv;
     if !argv.has_word(&["exec", "e"]) {
         argv.add("exec");
     }
     // These would contradict the sandbox, or take codex back to the checkout.
-    argv.drop_flags(&["--full-auto", "--yolo", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]);
+    argv.drop_flags(&[
+        "--full-auto",
+        "--yolo",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--dangerously-bypass-hook-trust",
+    ]);
     argv.drop_options(&["--cd", "-C", "--add-dir"]);
     argv.set(&["--sandbox", "-s"], "read-only");
     argv.set(&["--color"], "never");
@@ -178,7 +183,9 @@ fn read(left: &Left<'_>) -> Reading {
     }
     let answer = match (left.exit_code, failed, left.file) {
         (Some(0), None, Some(text)) if !text.trim().is_empty() => Ok(text.to_owned()),
-        (Some(0), None, Some(_)) => Err(Trouble::Failed("its output file is empty: the model refused or said nothing".into())),
+        (Some(0), None, Some(_)) => {
+            Err(Trouble::Failed("its output file is empty: the model refused or said nothing".into()))
+        }
         (Some(0), None, None) => Err(Trouble::Failed(left.with_said("it wrote no output file"))),
         (_, failed, _) => Err(Trouble::Failed(failed.or(warned).unwrap_or_else(|| left.said()))),
     };

@@ -30,7 +30,8 @@ const TRUST: &[&str] = &["--trust", "-f", "--force", "--yolo"];
 
 /// Whether a program called `agent` is Cursor's: its installer links it to a folder of that name.
 pub(super) fn is_cursor(file: &Path) -> bool {
-    file.canonicalize().is_ok_and(|real| real.components().any(|part| part.as_os_str().to_string_lossy().contains("cursor")))
+    file.canonicalize()
+        .is_ok_and(|real| real.components().any(|part| part.as_os_str().to_string_lossy().contains("cursor")))
 }
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {

@@ -5,14 +5,15 @@
 
 mod argv;
 mod attempt;
+pub mod builtin;
 mod claude;
 mod codex;
 mod command;
 mod cursor;
 mod gemini;
 mod opencode;
-pub mod process;
 mod pending;
+pub mod process;
 mod record;
 mod room;
 
@@ -229,9 +230,12 @@ impl Agent {
             return Ok(());
         }
         Err(Error::AgentExec(
-            Failure::new(format!("agent `{}` was not started: the prompt has {size} {unit}, it takes {most}", self.name()))
-                .help("lower limits.max_diff_chars")
-                .with("agent", self.name()),
+            Failure::new(format!(
+                "agent `{}` was not started: the prompt has {size} {unit}, it takes {most}",
+                self.name()
+            ))
+            .help("lower limits.max_diff_chars")
+            .with("agent", self.name()),
         ))
     }
 }

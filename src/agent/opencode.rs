@@ -71,11 +71,12 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
 fn config(start: &Start<'_>) -> Result<Value> {
     let mut config: Map<String, Value> = match start.env.get(CONFIG) {
         None => Map::new(),
-        Some(text) => serde_json::from_str(text).map_err(|error| {
-            Error::Config(Failure::new(format!("{CONFIG} is not a JSON object")).caused_by(&error))
-        })?,
+        Some(text) => serde_json::from_str(text)
+            .map_err(|error| Error::Config(Failure::new(format!("{CONFIG} is not a JSON object")).caused_by(&error)))?,
     };
-    for name in ["agent", "command", "hooks", "instructions", "lsp", "formatter", "mcp", "mode", "plugin", "skills", "tools"] {
+    for name in
+        ["agent", "command", "hooks", "instructions", "lsp", "formatter", "mcp", "mode", "plugin", "skills", "tools"]
+    {
         config.remove(name);
     }
     config.insert("permission".into(), json!({"*": "deny"}));
@@ -88,9 +89,15 @@ fn config(start: &Start<'_>) -> Result<Value> {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    Text { part: Text },
-    StepFinish { part: Step },
-    Error { error: Failed },
+    Text {
+        part: Text,
+    },
+    StepFinish {
+        part: Step,
+    },
+    Error {
+        error: Failed,
+    },
     #[serde(other)]
     Other,
 }

@@ -75,7 +75,9 @@ impl Room {
         let checkout = checkout(start);
         let places = temporary.map(PathBuf::from).into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
         let mut failed = io::Error::new(io::ErrorKind::NotFound, "every temporary folder lies inside the checkout");
-        for place in places.filter_map(|place| place.canonicalize().ok()).filter(|place| !is_inside(place, checkout.as_deref())) {
+        for place in
+            places.filter_map(|place| place.canonicalize().ok()).filter(|place| !is_inside(place, checkout.as_deref()))
+        {
             match Self::inside(&place, checkout.clone()) {
                 Ok(room) => return Ok(room),
                 Err(error) => failed = error,
@@ -85,8 +87,10 @@ impl Room {
     }
 
     fn inside(place: &Path, checkout: Option<PathBuf>) -> io::Result<Self> {
-        let folder =
-            tempfile::Builder::new().prefix("diffsan-agent-").permissions(Permissions::from_mode(0o700)).tempdir_in(place)?;
+        let folder = tempfile::Builder::new()
+            .prefix("diffsan-agent-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(place)?;
         let room = Self { folder, checkout };
         for name in ["work", "home", "tmp"] {
             room.make_folder(name)?;

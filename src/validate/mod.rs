@@ -2,6 +2,7 @@
 
 mod extract;
 mod lexical;
+pub mod schema;
 
 pub use extract::{MAX_ANSWER_BYTES, ParseProblems, Parsed, parse_answer};
 

@@ -4,5 +4,7 @@
 mod agents;
 mod docs;
 mod failures;
+mod gitlab;
+mod gitlab_client;
 mod sandbox;
 mod tidy;

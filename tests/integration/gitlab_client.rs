@@ -1,0 +1,1 @@
+//! The GitLab client against the strict fake.
