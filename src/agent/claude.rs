@@ -114,7 +114,7 @@ fn answer(left: &Left<'_>, envelope: Envelope) -> Result<String, Trouble> {
         let said = said(&envelope);
         let refused = envelope.stop_reason.as_deref() == Some("refusal");
         return Err(if refused || envelope.subtype == "error_max_structured_output_retries" {
-            Trouble::Unusable(said)
+            Trouble::Refused(said)
         } else {
             Trouble::Failed(said)
         });

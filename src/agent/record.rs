@@ -93,7 +93,7 @@ impl<'a> Recorder<'a> {
         let error = match judged {
             Ok(_) => None,
             Err(Ended::Failed(failure)) => Some(failure.to_string()),
-            Err(Ended::Invalid(problems)) => Some(problems.errors.join("; ")),
+            Err(Ended::Invalid(problems) | Ended::Refused(problems)) => Some(problems.errors.join("; ")),
         };
         let error = error.map(|error| clip(&error, MAX_ERROR));
         let attempt = AgentAttempt {
