@@ -356,6 +356,9 @@ fn check(loaded: &Loaded) -> Result<()> {
             "choose a plain word such as ai-reviewer",
         ));
     }
+    if let Err(problem) = crate::post::timezone::parse(&config.note_timezone) {
+        return Err(loaded.invalid("note_timezone", &problem, "use system-local, UTC, an IANA name or an offset"));
+    }
     if config.workdir.trim().is_empty() {
         return Err(loaded.invalid("workdir", "must not be empty", "remove it to use .diffsan"));
     }
