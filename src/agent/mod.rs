@@ -121,8 +121,10 @@ pub(crate) struct Reading {
 pub(crate) enum Trouble {
     /// The program failed.
     Failed(String),
-    /// It ran well and has nothing that can be used.
+    /// It ran well and has nothing that can be used; asking again may help.
     Unusable(String),
+    /// The model would not answer, and asking again is in vain.
+    Refused(String),
 }
 
 /// What a review needs.
