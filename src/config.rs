@@ -21,7 +21,8 @@ use layers::Layers;
 pub const CONFIG_FILE: &str = ".diffsan.toml";
 const PREFIX: &str = "DIFFSAN_";
 /// Variables of the prefix that are not configuration keys.
-const OTHER_VARIABLES: &[&str] = &["DIFFSAN_CONFIG_FILE", "DIFFSAN_GITLAB_TOKEN", "DIFFSAN_OPENAI_API_KEY"];
+const OTHER_VARIABLES: &[&str] =
+    &["DIFFSAN_CONFIG_FILE", "DIFFSAN_GITLAB_TOKEN", "DIFFSAN_OPENAI_API_KEY", "DIFFSAN_FAULT"];
 /// Largest configuration, instruction or template file.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
@@ -355,6 +356,9 @@ fn check(loaded: &Loaded) -> Result<()> {
             "must be 1 to 64 of the characters A-Z a-z 0-9 . _ -",
             "choose a plain word such as ai-reviewer",
         ));
+    }
+    if let Err(problem) = crate::post::timezone::parse(&config.note_timezone) {
+        return Err(loaded.invalid("note_timezone", &problem, "use system-local, UTC, an IANA name or an offset"));
     }
     if config.workdir.trim().is_empty() {
         return Err(loaded.invalid("workdir", "must not be empty", "remove it to use .diffsan"));

@@ -1,15 +1,29 @@
 //! `review`: the stages in order, and what each leaves behind.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::agent::{self, builtin};
 use crate::cli::ReviewArgs;
 use crate::config::{Environment, Loaded};
-use crate::contracts::{AgentKind, Fingerprint};
+use crate::contracts::{
+    AgentAttempt, AgentKind, AgentReviewOutput, AgentRun, Anchors, DiffBundle, DiffSource, FileEntry, Fingerprint,
+    RawDiff, RedactionMatch, RedactionReport, Side, SkipDecision, Timings, TokenUsage,
+};
+use crate::diff::fetch::{self, Fetched, Local};
+use crate::diff::git::Git;
+use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
 use crate::events::Event;
+use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
+use crate::prepare::{self, Prepared, Rules};
+use crate::prior::{self, NoteView, Prior};
 use crate::record::{Run, hex};
+use crate::redact::{self, Output, Redacted};
+use crate::skip;
+use crate::workdir::Artifact;
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
@@ -21,45 +35,508 @@ pub struct Request {
     pub current: PathBuf,
 }
 
+impl Request {
+    /// Whether this run may write to GitLab.
+    fn posts(&self) -> bool {
+        let config = &self.loaded.config;
+        config.mode.ci && config.gitlab.enabled && !self.args.no_post && !self.args.dry_run
+    }
+}
+
 /// Reviews one change.
 pub async fn review(run: &Run, request: &Request) -> Result<()> {
-    run.stage("config");
-    for warning in &request.loaded.warnings {
-        run.events.emit(Event::Warning { message: warning.clone() });
+    let agent = configure(run, request);
+    let gitlab = connect(run, request)?;
+    let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
+    let change = redact(run, request, fetched)?;
+    let diff = parse(change.text.as_str().as_bytes())?;
+    let (prepared, anchors) = prepare(run, request, &change, &diff).await?;
+    let prior = earlier(run, request, seen.as_ref())?;
+    if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
+        return Ok(());
     }
-    let config = &request.loaded.config;
-    run.note(|progress| progress.fail_on = config.gate.fail_on);
-    run.events.emit(Event::ConfigLoaded {
-        ci: config.mode.ci,
-        agent: AgentKind::Builtin,
-        verbosity: config.agent.verbosity,
-        config_file: request.loaded.file.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        model: config.agent.model.clone(),
-        agent_source: "default".into(),
-        token_env: None,
-    });
-
-    run.stage("fetch");
-    let raw = thin_diff(request).await?;
-    let fingerprint = fingerprint(&raw);
-    run.note(|progress| progress.fingerprint = Some(fingerprint.clone()));
+    let _ = anchors;
+    let prompt = run.engine.redact(Output::Prompt, &prepared.text);
+    run.stage("prompt");
+    run.workdir.text(Artifact::Prompt, &prompt)?;
+    run.events.emit(Event::PromptWritten { path: Artifact::Prompt.file_name(), chars: chars(prompt.as_str()) });
+    if request.args.dry_run {
+        run.note(|progress| progress.dry_run = true);
+        return Ok(());
+    }
+    let answer = ask(run, request, agent, &prompt, &diff, &change).await?;
+    run.stage("validate");
+    run.note(|progress| progress.reviewed = true);
+    let _ = answer;
+    run.stage("plan");
     Ok(())
 }
 
 /// Ends every child that still runs; called when the run ends early.
-pub fn stop_children() {}
-
-/// The digest of the reviewed diff.
-fn fingerprint(raw: &[u8]) -> Fingerprint {
-    Fingerprint { algo: "sha256".into(), value: hex(&Sha256::digest(raw)) }
+pub fn stop_children() {
+    crate::child::kill_all();
 }
 
-async fn thin_diff(request: &Request) -> Result<Vec<u8>> {
-    let output = tokio::process::Command::new("git")
-        .args(["diff", "HEAD"])
-        .current_dir(&request.current)
-        .output()
-        .await
-        .map_err(|error| Error::DiffFetch(Failure::new("could not run git").caused_by(&error)))?;
-    Ok(output.stdout)
+/// Says what the configuration came to; the agent that will review.
+fn configure(run: &Run, request: &Request) -> AgentKind {
+    run.stage("config");
+    let loaded = &request.loaded;
+    let config = &loaded.config;
+    for warning in &loaded.warnings {
+        run.events.emit(Event::Warning { message: warning.clone() });
+    }
+    if !config.secrets.enabled {
+        run.events.emit(Event::Warning {
+            message: "secrets.enabled is false: only values known to be secret are removed".into(),
+        });
+    }
+    run.note(|progress| progress.fail_on = config.gate.fail_on);
+    let (agent, source) = match config.agent.agent {
+        Some(agent) => (agent, loaded.sources.get("agent.agent").map_or("default", |source| source.kind())),
+        None => agent::infer(&config.agent, config.mode.ci, request.env.get("PATH").map(AsRef::as_ref)),
+    };
+    run.events.emit(Event::ConfigLoaded {
+        ci: config.mode.ci,
+        agent,
+        verbosity: config.agent.verbosity,
+        config_file: loaded.file.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        model: config.agent.model.clone(),
+        agent_source: source.to_owned(),
+        token_env: loaded.token(&request.env).map(|(_, name)| name),
+    });
+    agent
+}
+
+/// The GitLab client where the run needs one; what it lacks is found before anything is paid for.
+fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
+    let loaded = &request.loaded;
+    let config = &loaded.config.gitlab;
+    if !loaded.config.mode.ci || !config.enabled {
+        return Ok(None);
+    }
+    match client_config(request) {
+        Ok(client) => Client::new(client, run.events.clone()).map(Some),
+        Err(error) if request.posts() => Err(error),
+        Err(error) => {
+            run.survive(&error);
+            Ok(None)
+        }
+    }
+}
+
+fn client_config(request: &Request) -> Result<ClientConfig> {
+    let (loaded, config, ci) = (&request.loaded, &request.loaded.config.gitlab, &request.loaded.ci);
+    let missing = |variable: &str, key: &str| {
+        Error::GitlabPost(
+            Failure::new(format!("the merge request is not known: neither {key} nor {variable} is set"))
+                .with("missing_env", variable)
+                .help("run diffsan in a merge request pipeline, or set the key; `--no-ci` reviews locally"),
+        )
+    };
+    let project = config
+        .project_id
+        .clone()
+        .or_else(|| ci.project_id.clone())
+        .ok_or_else(|| missing("CI_MERGE_REQUEST_PROJECT_ID", "gitlab.project_id"))?;
+    let iid = config.mr_iid.or(ci.mr_iid).ok_or_else(|| missing("CI_MERGE_REQUEST_IID", "gitlab.mr_iid"))?;
+    let (token, _) = loaded.token(&request.env).ok_or_else(|| {
+        let names: &[&str] = match loaded.is_set("gitlab.token_env") {
+            true => &[&config.token_env],
+            false => &["GITLAB_TOKEN", "DIFFSAN_GITLAB_TOKEN"],
+        };
+        gitlab::missing_token(names)
+    })?;
+    let base_url = ci.api_v4_url.clone().unwrap_or_else(|| config.base_url.clone());
+    let mut client = ClientConfig::new(base_url, token, project, iid);
+    let files = config.ca_file.iter().chain(&ci.ca_file);
+    client.ca_files = files.map(|file| request.current.join(file)).collect();
+    client.retry_max = u32::try_from(config.retry_max.get()).unwrap_or(u32::MAX);
+    Ok(client)
+}
+
+/// The change as bytes, and at the same time what GitLab has of the merge request.
+async fn fetch(run: &Run, request: &Request, gitlab: Option<&Client>) -> Result<(Fetched, Option<Seen>)> {
+    run.stage("fetch");
+    let look = async {
+        match gitlab {
+            Some(client) => Some(client.snapshot().await),
+            None => None,
+        }
+    };
+    let (change, snapshot) = tokio::join!(local_or_ci(request), look);
+    let seen = snapshot.map(|snapshot| see(run, request, snapshot)).transpose()?;
+    let fetched = match change {
+        Ok(fetched) => fetched,
+        Err(Missing::Final(error)) => return Err(error),
+        Err(Missing::FromGit(unavailable)) => from_api(run, gitlab, seen.as_ref(), unavailable).await?,
+    };
+    for note in &fetched.notes {
+        run.events.emit(Event::Warning { message: note.clone() });
+    }
+    Ok((fetched, seen))
+}
+
+/// Why git did not give the change.
+enum Missing {
+    Final(Error),
+    /// GitLab's API still may.
+    FromGit(fetch::Unavailable),
+}
+
+async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
+    let (args, config) = (&request.args, &request.loaded.config);
+    if let Some(path) = &args.diff_file {
+        return fetch::file(path).await.map_err(Missing::Final);
+    }
+    let git = Git::new(&request.current, &request.env);
+    if config.mode.ci {
+        return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);
+    }
+    let what = match (args.staged, args.unstaged) {
+        (true, _) => Local::Staged,
+        (_, true) => Local::Unstaged,
+        _ => Local::Branch { base: config.mode.base.clone() },
+    };
+    fetch::local(&git, &what).await.map_err(Missing::Final)
+}
+
+async fn from_api(
+    run: &Run,
+    gitlab: Option<&Client>,
+    seen: Option<&Seen>,
+    unavailable: fetch::Unavailable,
+) -> Result<Fetched> {
+    let (Some(client), Some(merge_request)) = (gitlab, seen.and_then(|seen| seen.merge_request.as_ref())) else {
+        return Err(unavailable.into_error());
+    };
+    let mut reference = unavailable.reference.clone();
+    let why = unavailable.why.clone();
+    let diff = match client.diff(merge_request).await {
+        Ok(diff) => diff,
+        Err(error) => {
+            run.survive(&error);
+            return Err(unavailable.into_error());
+        }
+    };
+    if let Some(refs) = &merge_request.diff_refs {
+        reference.base_sha = Some(refs.base_sha.clone());
+        reference.head_sha = Some(refs.head_sha.clone());
+    }
+    let mut notes = vec![format!("git could not give the change ({why}); it comes from GitLab's API")];
+    notes.extend(diff.incomplete.clone());
+    notes.extend(diff.unavailable.iter().map(|file| format!("{} was not reviewed: {}", file.path, file.reason)));
+    run.note(|progress| {
+        progress.unavailable =
+            diff.unavailable.iter().map(|file| (file.path.clone(), file.reason.to_owned())).collect();
+        progress.incomplete = diff.incomplete.clone();
+    });
+    Ok(Fetched { raw: diff.text, source: DiffSource { kind: "gitlab-api".into(), reference }, notes })
+}
+
+/// What GitLab has of the merge request, as far as it could be read.
+struct Seen {
+    own_user: Option<u64>,
+    merge_request: Option<MergeRequest>,
+    notes: Vec<NoteView>,
+    discussions_known: bool,
+}
+
+fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
+    let own_user = survived(run, request, snapshot.user)?.map(|user| user.id);
+    let merge_request = survived(run, request, snapshot.merge_request)?;
+    let plain = survived(run, request, snapshot.notes)?;
+    let discussions = survived(run, request, snapshot.discussions)?;
+    let discussions_known = discussions.is_some();
+    let mut notes: Vec<NoteView> = Vec::new();
+    for discussion in discussions.into_iter().flatten() {
+        notes.extend(discussion.notes.iter().map(|note| view(note, Some(&discussion.id))));
+    }
+    for note in plain.into_iter().flatten() {
+        if !notes.iter().any(|known| known.id == note.id) {
+            notes.push(view(&note, None));
+        }
+    }
+    if let Some(merge_request) = &merge_request
+        && merge_request.auto_merge.is_none()
+    {
+        run.events.emit(Event::SkipAutoMergeUnknown { reason: "GitLab does not say".into() });
+    }
+    Ok(Seen { own_user, merge_request, notes, discussions_known })
+}
+
+/// A read that failed is a warning; a refused token ends a run that is to post.
+fn survived<T>(run: &Run, request: &Request, read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ Error::GitlabAuth(_)) if request.posts() => Err(error),
+        Err(error) => {
+            run.survive(&error);
+            Ok(None)
+        }
+    }
+}
+
+fn view(note: &gitlab::Note, discussion: Option<&str>) -> NoteView {
+    NoteView {
+        id: note.id,
+        body: note.body.clone(),
+        author_id: note.author_id,
+        system: note.system,
+        created_at: note.created_at.clone(),
+        discussion_id: discussion.map(str::to_owned),
+        path: note.position.as_ref().and_then(|position| position.new_path.clone().or(position.old_path.clone())),
+        line: note.position.as_ref().and_then(|position| position.new_line.or(position.old_line)),
+        resolved: note.resolved,
+    }
+}
+
+/// The change without its secrets, line for line.
+struct Change {
+    fingerprint: Fingerprint,
+    source: DiffSource,
+    text: Redacted,
+    redaction: RedactionReport,
+}
+
+fn redact(run: &Run, request: &Request, fetched: Fetched) -> Result<Change> {
+    run.stage("redact");
+    let Fetched { raw, source, .. } = fetched;
+    let fingerprint = Fingerprint { algo: "sha256".into(), value: hex(&Sha256::digest(&raw)) };
+    run.note(|progress| progress.fingerprint = Some(fingerprint.clone()));
+    // A diff that does not add up must not be shown as one, so it is read before anything is kept of it.
+    let parsed = Diff::parse(&raw);
+    let redaction = run.engine.redact_diff(&raw);
+    match request.loaded.config.artifacts.raw_diff {
+        RawDiff::Redacted => run.workdir.bytes(Artifact::RawDiff, &redaction.bytes)?,
+        RawDiff::Raw => run.workdir.unredacted_diff(&raw)?,
+        RawDiff::Off => {}
+    }
+    let diff = parsed.map_err(|error| parse_error(&error))?;
+    let bundle = DiffBundle { source: source.clone(), files: diff.files.iter().map(entry).collect() };
+    run.workdir.json(Artifact::Diff, &bundle)?;
+    run.events.emit(Event::DiffFetched {
+        chars: chars(&String::from_utf8_lossy(&raw)),
+        files: diff.files.len() as u64,
+        base_sha: source.reference.base_sha.clone(),
+        head_sha: source.reference.head_sha.clone(),
+        source: source.kind.clone(),
+    });
+    let report = RedactionReport {
+        enabled: request.loaded.config.secrets.enabled,
+        found: !redaction.matches.is_empty(),
+        matches: redaction.matches.iter().map(found).collect(),
+        redaction_token: redact::TOKEN.into(),
+    };
+    run.workdir.json(Artifact::Redaction, &report)?;
+    Ok(Change { fingerprint, source, text: redaction.bytes.to_text(), redaction: report })
+}
+
+fn parse(text: &[u8]) -> Result<Diff<'_>> {
+    Diff::parse(text).map_err(|error| parse_error(&error))
+}
+
+fn parse_error(error: &crate::diff::ParseError) -> Error {
+    Error::DiffParse(
+        Failure::new(format!("the diff does not add up: {error}"))
+            .with("line", error.line)
+            .help("make the diff again with `git diff`; combined diffs (of merges) are not supported"),
+    )
+}
+
+fn entry(file: &FileDiff<'_>) -> FileEntry {
+    let moved = matches!(file.status, FileStatus::Renamed | FileStatus::Copied);
+    FileEntry {
+        path: file.path().to_owned(),
+        old_path: moved.then(|| file.old_path.clone()),
+        status: file.status.name().to_owned(),
+        additions: file.additions.into(),
+        deletions: file.deletions.into(),
+        is_binary: file.is_binary,
+    }
+}
+
+fn found(secret: &redact::Match) -> RedactionMatch {
+    RedactionMatch {
+        pattern_name: secret.rule.clone(),
+        path: secret.path.clone(),
+        line_hint: secret.line,
+        side: match secret.side {
+            redact::Side::New => Side::New,
+            redact::Side::Old => Side::Old,
+        },
+        match_sha256: secret.sha256.clone(),
+        match_length: secret.chars as u64,
+    }
+}
+
+/// What the agent is shown, and what it is not.
+async fn prepare(run: &Run, request: &Request, change: &Change, diff: &Diff<'_>) -> Result<(Prepared, Anchors)> {
+    run.stage("prepare");
+    let config = &request.loaded.config;
+    let marks = match change.source.kind.as_str() {
+        "git-diff" => {
+            let git = Git::new(&request.current, &request.env);
+            attributes::marks(&git, diff, change.source.reference.base_sha.as_deref()).await.unwrap_or_default()
+        }
+        _ => BTreeMap::new(),
+    };
+    let rules = Rules::new(&config.limits, &config.truncation, marks);
+    let mut prepared = prepare::prepare(change.text.as_str(), diff, &rules).map_err(|error| {
+        request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
+    })?;
+    let progress = run.progress();
+    prepared.add_unavailable(&progress.unavailable, progress.incomplete.as_deref());
+    let anchors = prepared.anchors(diff);
+    run.note(|progress| progress.coverage = prepared.report.coverage.clone());
+    run.workdir.text(Artifact::PreparedDiff, &run.engine.redact(Output::Artifact, &prepared.text))?;
+    run.workdir.json(Artifact::Truncation, &prepared.report)?;
+    run.workdir.json(Artifact::Anchors, &anchors)?;
+    run.events.emit(Event::DiffPrepared {
+        final_chars: prepared.report.final_chars,
+        truncated: prepared.report.truncated,
+        redaction_found: change.redaction.found,
+        secrets: change.redaction.matches.len() as u64,
+        files: prepared.report.final_files,
+        ignored: prepared.report.ignored_total,
+    });
+    Ok((prepared, anchors))
+}
+
+/// What earlier runs said in this merge request.
+fn earlier(run: &Run, request: &Request, seen: Option<&Seen>) -> Result<Prior> {
+    run.stage("prior");
+    let prior = match seen.and_then(|seen| seen.own_user.map(|user| (user, seen))) {
+        Some((user, seen)) => prior::read(user, &request.loaded.config.gitlab.summary_note_tag, &seen.notes),
+        None => Prior::default(),
+    };
+    if prior.digest == crate::contracts::PriorDigest::default() {
+        run.workdir.empty_json(Artifact::PriorDigest)?;
+    } else {
+        run.workdir.json(Artifact::PriorDigest, &prior.digest)?;
+    }
+    Ok(prior)
+}
+
+fn decide(
+    run: &Run,
+    request: &Request,
+    change: &Change,
+    diff: &Diff<'_>,
+    prepared: &Prepared,
+    prior: &Prior,
+    seen: Option<&Seen>,
+) -> Result<SkipDecision> {
+    run.stage("skip");
+    let (config, ci) = (&request.loaded.config, &request.loaded.ci);
+    let merge_request = seen.and_then(|seen| seen.merge_request.as_ref());
+    let in_ci = config.mode.ci;
+    let decision = skip::decide(&skip::Inputs {
+        config: &config.skip,
+        fingerprint: &change.fingerprint,
+        prior: &prior.digest,
+        diff_is_empty: diff.files.is_empty(),
+        all_ignored: prepared.report.ignored_total == diff.files.len() as u64,
+        auto_merge: merge_request.and_then(|merge_request| merge_request.auto_merge),
+        draft: merge_request.map(|merge_request| merge_request.draft).or(ci.draft.filter(|_| in_ci)),
+        labels: match merge_request {
+            Some(merge_request) => &merge_request.labels,
+            None if in_ci => &ci.labels,
+            None => &[],
+        },
+    });
+    run.workdir.json(Artifact::Skip, &decision)?;
+    run.note(|progress| progress.skip_reasons = decision.reasons.clone());
+    run.events.emit(Event::SkipDecided {
+        should_skip: decision.should_skip,
+        reasons: decision.reasons.clone(),
+        fingerprint: change.fingerprint.to_string(),
+    });
+    Ok(decision)
+}
+
+/// What the agent answered, and how it ran.
+struct Asked {
+    output: AgentReviewOutput,
+    run: AgentRun,
+    timings: Timings,
+}
+
+async fn ask(
+    run: &Run,
+    request: &Request,
+    kind: AgentKind,
+    prompt: &Redacted,
+    diff: &Diff<'_>,
+    change: &Change,
+) -> Result<Asked> {
+    run.stage("agent");
+    let Some(agent) = agent::by_kind(kind) else {
+        return builtin_review(run, diff, change);
+    };
+    let answer = agent::review(&agent::Request {
+        agent,
+        config: &request.loaded.config,
+        prompt,
+        env: &request.env,
+        start: &request.current,
+        time_left: agent::time_left(&request.loaded.ci, crate::clock::now()),
+        engine: &run.engine,
+        workdir: &run.workdir,
+        events: &run.events,
+    })
+    .await?;
+    Ok(Asked { output: answer.output, run: answer.run, timings: answer.timings })
+}
+
+/// The offline checks, recorded as any other agent.
+fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Result<Asked> {
+    let started = crate::clock::now();
+    let output = builtin::review(diff, &change.redaction.matches);
+    let ended = crate::clock::now();
+    let timings = Timings {
+        started_at: crate::clock::text(started),
+        ended_at: crate::clock::text(ended),
+        duration_ms: u64::try_from((ended - started).whole_milliseconds()).unwrap_or(0),
+    };
+    let raw = serde_json::to_string_pretty(&output).unwrap_or_default();
+    let raw = run.engine.redact(Output::AgentOutput, &raw);
+    run.workdir.text(Artifact::AgentRaw, &raw)?;
+    run.workdir.text(Artifact::AgentRawAttempt(1), &raw)?;
+    let attempt = AgentAttempt {
+        attempt: 1,
+        exit_code: Some(0),
+        signal: None,
+        timed_out: false,
+        started_at: timings.started_at.clone(),
+        ended_at: timings.ended_at.clone(),
+        duration_ms: timings.duration_ms,
+        stdout_bytes: raw.as_str().len() as u64,
+        stderr_bytes: 0,
+        valid: true,
+        rung: Some("strict".into()),
+        error: None,
+    };
+    let agent_run = AgentRun {
+        agent: AgentKind::Builtin,
+        version: Some(crate::VERSION.into()),
+        model: None,
+        argv: Vec::new(),
+        env_names: Vec::new(),
+        attempts: vec![attempt],
+        token_usage: TokenUsage::default(),
+    };
+    run.workdir.json(Artifact::AgentRun, &agent_run)?;
+    run.events.emit(Event::AgentAttempt {
+        attempt: 1,
+        exit_code: Some(0),
+        duration_ms: timings.duration_ms,
+        agent: AgentKind::Builtin,
+        valid: true,
+        error: None,
+    });
+    Ok(Asked { output, run: agent_run, timings })
+}
+
+fn chars(text: &str) -> u64 {
+    text.chars().count() as u64
 }

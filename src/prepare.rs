@@ -134,6 +134,29 @@ impl Prepared {
         }
     }
 
+    /// Files that GitLab did not hand out count as left out, each with its reason.
+    pub fn add_unavailable(&mut self, files: &[(String, String)], incomplete: Option<&str>) {
+        let coverage = &mut self.report.coverage;
+        for reason in files.iter().map(|(_, reason)| reason.as_str()).chain(incomplete) {
+            coverage.hunks_total += 1;
+            coverage.hunks_unavailable += 1;
+            *coverage.reasons.entry(format!("unavailable: {reason}")).or_default() += 1;
+        }
+        self.report.original_files += files.len() as u64;
+        let items = files.iter().map(|(path, reason)| TruncationItem {
+            kind: "file".into(),
+            path: Some(path.clone()),
+            details: format!("Not reviewed: {reason}"),
+        });
+        for item in items {
+            self.report.truncated = true;
+            self.report.items_total += 1;
+            if self.report.items.len() < MAX_LISTED {
+                self.report.items.push(item);
+            }
+        }
+    }
+
     /// The change blocks of the diff, with those marked that the agent is shown in full.
     pub fn anchors(&self, diff: &Diff<'_>) -> Anchors {
         let anchors = anchor::anchors(diff).into_iter().map(|anchor::Anchor { mut entry, place }| {

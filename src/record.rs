@@ -38,6 +38,10 @@ pub struct Progress {
     pub skip_reasons: Vec<SkipReason>,
     pub diagnostics: Vec<ErrorInfo>,
     pub coverage: Coverage,
+    /// Files that GitLab did not hand out, with the reason.
+    pub unavailable: Vec<(String, String)>,
+    /// Why there may be files that are not even named.
+    pub incomplete: Option<String>,
     pub counts: VerdictCounts,
     pub fail_on: Option<Severity>,
     /// There is a validated review.

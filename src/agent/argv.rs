@@ -135,7 +135,11 @@ mod tests {
         ];
         for (command, words) in cases {
             let split = Argv::split(command, &["codex"]);
-            assert_eq!(split.as_ref().map(|argv| argv.words().iter().map(String::as_str).collect::<Vec<_>>()).as_deref(), *words, "{command}");
+            assert_eq!(
+                split.as_ref().map(|argv| argv.words().iter().map(String::as_str).collect::<Vec<_>>()).as_deref(),
+                *words,
+                "{command}"
+            );
         }
     }
 
@@ -166,7 +170,8 @@ mod tests {
     #[test]
     fn flags_are_removed_only_from_the_agents_own_part() {
         assert_eq!(
-            edited("sh --yolo codex --yolo exec --full-auto -- --yolo", |argv| argv.drop_flags(&["--yolo", "--full-auto"])),
+            edited("sh --yolo codex --yolo exec --full-auto -- --yolo", |argv| argv
+                .drop_flags(&["--yolo", "--full-auto"])),
             "sh --yolo codex exec -- --yolo"
         );
     }

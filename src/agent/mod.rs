@@ -1,4 +1,331 @@
-//! Agents.
+//! Agents: the table of programs that can review, and the loop that asks one of them until it has an answer that holds.
+//!
+//! An agent is a file here and a line in [`AGENTS`]. How a program is started and bounded is `process.rs`, what it can
+//! see is `room.rs`, and what is kept of it is `record.rs`; all agents share them.
 
+mod argv;
+mod attempt;
 pub mod builtin;
+mod claude;
+mod codex;
+mod command;
+mod cursor;
+mod gemini;
+mod opencode;
+mod pending;
 pub mod process;
+mod record;
+mod room;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::time::Instant;
+
+use self::argv::Argv;
+use self::record::Recorder;
+use self::room::{Home, Room};
+use crate::config::{CiContext, Environment};
+use crate::contracts::{AgentConfig, AgentKind, AgentReviewOutput, AgentRun, AppConfig, Timings, TokenUsage};
+use crate::error::{Error, Failure, Result};
+use crate::events::{Event, Events};
+use crate::redact::{Engine, Redacted};
+use crate::validate::ParseProblems;
+use crate::workdir::{Artifact, Workdir};
+
+pub use self::room::find_program;
+
+/// Most characters of a program's last words.
+const TAIL: usize = 1_200;
+
+/// A new agent is a file beside this one and a line here.
+pub const AGENTS: &[Agent] =
+    &[cursor::AGENT, codex::AGENT, claude::AGENT, gemini::AGENT, opencode::AGENT, command::AGENT];
+
+/// What sets one agent apart: how to start it, what it may see, and where in its output the answer is.
+#[derive(Debug)]
+pub struct Agent {
+    pub kind: AgentKind,
+    /// Names of its program, the usual one first; none when only the configuration can name it.
+    pub programs: &'static [&'static str],
+    /// What to do when its program is missing.
+    pub install: &'static str,
+    /// Its command in the configuration.
+    custom: fn(&AgentConfig) -> Option<&str>,
+    /// Variables that hold its key: with one of them set, its home is private.
+    pub keys: &'static [&'static str],
+    /// Other variables it reads, as its documentation says.
+    variables: &'static [&'static str],
+    /// Longest prompt it takes.
+    pub max_prompt: Option<Limit>,
+    /// It keeps to a schema by itself, so the prompt need not spell it out.
+    pub structured: bool,
+    /// An invalid answer is asked for again.
+    repairs: bool,
+    /// It prints as it works, so that silence means that it hangs.
+    reports_progress: bool,
+    /// Completes the command line and what the program finds around it.
+    prepare: fn(&mut Start<'_>) -> Result<()>,
+    /// File it writes its answer to, beside its working directory.
+    answer_file: Option<&'static str>,
+    /// Says that stdout holds the whole result.
+    done: Option<fn(&[u8]) -> bool>,
+    /// Finds the answer in what it left.
+    read: fn(&Left<'_>) -> Reading,
+}
+
+/// Most a program takes on its stdin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Chars(usize),
+    Bytes(usize),
+}
+
+/// One start of an agent, while it is being put together.
+pub(crate) struct Start<'a> {
+    pub(crate) agent: &'static Agent,
+    pub(crate) config: &'a AgentConfig,
+    /// The variables diffsan was started with.
+    pub(crate) env: &'a Environment,
+    pub(crate) room: &'a Room,
+    pub(crate) home: Home,
+    pub(crate) argv: Argv,
+    /// Variables of the child beyond those it inherits.
+    pub(crate) set: Vec<(&'static str, OsString)>,
+}
+
+/// What a program left when it ended by itself.
+pub(crate) struct Left<'a> {
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) stdout: &'a str,
+    pub(crate) stderr: &'a str,
+    /// Content of its answer file.
+    pub(crate) file: Option<&'a str>,
+}
+
+/// What was found in it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) answer: Result<String, Trouble>,
+    /// The answer stood inside the program's own result object.
+    pub(crate) enveloped: bool,
+    pub(crate) usage: TokenUsage,
+}
+
+/// Why there is no answer, with what the program said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The program failed.
+    Failed(String),
+    /// It ran well and has nothing that can be used; asking again may help.
+    Unusable(String),
+    /// The model would not answer, and asking again is in vain.
+    Refused(String),
+}
+
+/// What a review needs.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub agent: &'static Agent,
+    pub config: &'a AppConfig,
+    pub prompt: &'a Redacted,
+    pub env: &'a Environment,
+    /// Where diffsan was started.
+    pub start: &'a Path,
+    /// Time until the CI job needs what is left of its own.
+    pub time_left: Option<Duration>,
+    pub engine: &'a Engine,
+    pub workdir: &'a Workdir,
+    pub events: &'a Events,
+}
+
+/// An answer that is a review, and how it came about.
+#[derive(Debug)]
+pub struct Answer {
+    pub output: AgentReviewOutput,
+    pub run: AgentRun,
+    pub timings: Timings,
+}
+
+/// The agent of that kind; none for the built-in checks, which are no program.
+pub fn by_kind(kind: AgentKind) -> Option<&'static Agent> {
+    AGENTS.iter().find(|agent| agent.kind == kind)
+}
+
+/// Which agent reviews when none is configured, and how that was decided: `inferred` or `default`.
+pub fn infer(config: &AgentConfig, ci: bool, path: Option<&OsStr>) -> (AgentKind, &'static str) {
+    let named = |agent: &&Agent| {
+        (agent.custom)(config).is_some() || (agent.kind == AgentKind::Codex && config.proxy_url.is_some())
+    };
+    if let Some(agent) = AGENTS.iter().find(named) {
+        return (agent.kind, "inferred");
+    }
+    let installed = |name: &str| find_program(name, path, Path::new("/"));
+    if installed("cursor-agent").is_some() || installed("agent").is_some_and(|file| cursor::is_cursor(&file)) {
+        (AgentKind::Cursor, "inferred")
+    } else if installed("codex").is_some() {
+        (AgentKind::Codex, "inferred")
+    } else if ci {
+        (AgentKind::Cursor, "default")
+    } else {
+        (AgentKind::Builtin, "default")
+    }
+}
+
+/// Time an agent may take so that the job can still record and report; `None` when the job has no known end.
+pub fn time_left(ci: &CiContext, now: OffsetDateTime) -> Option<Duration> {
+    let timeout = Duration::from_secs(ci.job_timeout_seconds?);
+    let started = OffsetDateTime::parse(ci.job_started_at.as_deref()?, &Rfc3339).ok()?;
+    let gone = Duration::try_from(now - started).unwrap_or_default();
+    let reserve = (timeout / 10).clamp(Duration::from_secs(15), Duration::from_secs(120));
+    Some(timeout.saturating_sub(gone).saturating_sub(reserve))
+}
+
+/// Where an agent's program is, as its configuration or its usual names say.
+pub fn locate(agent: &Agent, config: &AgentConfig, path: Option<&OsStr>, start: &Path) -> Result<PathBuf> {
+    attempt::locate(agent, &attempt::command_line(agent, config, path, start)?, path, start)
+}
+
+/// Asks the agent for a review, and again with the reasons when the answer does not hold.
+pub async fn review(request: &Request<'_>) -> Result<Answer> {
+    let agent = request.agent;
+    agent.check_size(request.prompt)?;
+    check_time(request)?;
+    warn_of_refused(request);
+    let attempts = if agent.repairs { request.config.agent.max_json_retries.get() } else { 1 };
+    let job_ends = request.time_left.map(|left| Instant::now() + left);
+    let mut recorder = Recorder::new(request);
+    let mut repair: Option<Redacted> = None;
+    for number in 1.. {
+        if let Some(prompt) = &repair {
+            request.workdir.text(Artifact::PromptAttempt(number), prompt)?;
+        }
+        let prompt = repair.as_ref().unwrap_or(request.prompt);
+        match attempt::ask(request, &mut recorder, number, prompt, job_ends).await? {
+            Ok(output) => return Ok(recorder.answer(output)),
+            Err(problems) if number as usize >= attempts => return Err(exhausted(agent, number, &problems)),
+            Err(problems) => {
+                repair = Some(pending::repair(request.prompt, &problems, &request.config.agent.json_repair_prompt));
+            }
+        }
+    }
+    unreachable!("attempts are counted")
+}
+
+impl Agent {
+    /// Its name as the configuration spells it.
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn check_size(&self, prompt: &Redacted) -> Result<()> {
+        let (size, most, unit) = match self.max_prompt {
+            Some(Limit::Chars(most)) => (prompt.as_str().chars().count(), most, "characters"),
+            Some(Limit::Bytes(most)) => (prompt.as_str().len(), most, "bytes"),
+            None => return Ok(()),
+        };
+        if size <= most {
+            return Ok(());
+        }
+        Err(Error::AgentExec(
+            Failure::new(format!(
+                "agent `{}` was not started: the prompt has {size} {unit}, it takes {most}",
+                self.name()
+            ))
+            .help("lower limits.max_diff_chars")
+            .with("agent", self.name()),
+        ))
+    }
+}
+
+impl Start<'_> {
+    /// Writes a file that the program shall find beside its working directory.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        self.room.write(name, text.as_bytes()).map_err(|error| attempt::no_room(self.agent, &error))
+    }
+
+    /// Makes a folder for the program.
+    pub(crate) fn make_folder(&self, name: &str) -> Result<PathBuf> {
+        self.room.make_folder(name).map_err(|error| attempt::no_room(self.agent, &error))
+    }
+
+    /// Sets a variable of the child.
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.set.push((name, value.into()));
+    }
+
+    /// Hands the configured model over; it wins over one in a custom command.
+    pub(crate) fn set_model(&mut self, names: &[&str]) {
+        if let Some(model) = &self.config.model {
+            self.argv.set(names, model);
+        }
+    }
+}
+
+fn check_time(request: &Request<'_>) -> Result<()> {
+    if !request.time_left.is_some_and(|left| left.is_zero()) {
+        return Ok(());
+    }
+    let name = request.agent.name();
+    Err(Error::AgentExec(
+        Failure::new(format!("agent `{name}` was not started: the CI job's own time is nearly over"))
+            .help("raise the job's `timeout`, or do less before diffsan in the job")
+            .with("agent", name)
+            .retryable(),
+    ))
+}
+
+fn warn_of_refused(request: &Request<'_>) {
+    let config = request.config;
+    for name in config.agent.pass_env.iter().filter(|name| room::is_refused(name, &config.gitlab.token_env)) {
+        let message = format!("agent.pass_env names {name}: no agent may see it, it is not passed on");
+        request.events.emit(Event::Warning { message });
+    }
+}
+
+/// No attempt gave a review.
+fn exhausted(agent: &Agent, attempts: u32, problems: &ParseProblems) -> Error {
+    let said = match problems.excerpt.trim() {
+        "" => problems.errors.join("; "),
+        excerpt => format!("{}\nThe answer was: {excerpt}", problems.errors.join("; ")),
+    };
+    Error::AgentOutput(
+        Failure::new(format!("Failed to obtain valid JSON output after {attempts} attempts"))
+            .help("read agent.raw.txt and agent.stderr.txt in the workdir; another model may keep to the format")
+            .with("attempts", attempts)
+            .with("agent", agent.name())
+            .said(said),
+    )
+}
+
+impl Left<'_> {
+    /// What the program said last: on stderr, else on stdout.
+    pub(crate) fn said(&self) -> String {
+        let words = [self.stderr, self.stdout].into_iter().map(str::trim).find(|words| !words.is_empty());
+        tail(words.unwrap_or_default()).to_owned()
+    }
+
+    /// A sentence, and what the program said last.
+    pub(crate) fn with_said(&self, sentence: &str) -> String {
+        match self.said().as_str() {
+            "" => sentence.to_owned(),
+            said => format!("{sentence}; it said: {said}"),
+        }
+    }
+}
+
+/// The last JSON object of that shape: a line, else the whole text.
+pub(crate) fn last_object<T: DeserializeOwned>(text: &str) -> Option<T> {
+    let last = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    serde_json::from_str(last).or_else(|_| serde_json::from_str(text)).ok()
+}
+
+/// The last characters of a text: what a program says at its end is why it ended.
+fn tail(text: &str) -> &str {
+    let at = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
+    text.get(at..).unwrap_or_default()
+}

@@ -7,18 +7,20 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use time::OffsetDateTime;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::child::{self, Guard};
+use crate::clock;
 
 /// Time between asking a group to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time a program may take to exit after its result is complete.
-const LINGER: Duration = Duration::from_secs(2);
+const LINGER: Duration = Duration::from_secs(1);
 /// Time the outputs may stay open after the program itself has ended.
 const DRAIN: Duration = Duration::from_millis(500);
 /// Time to wait for killed processes to be gone.
@@ -69,14 +71,14 @@ pub struct Finished {
     pub lingered: bool,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    pub started_at: SystemTime,
-    pub ended_at: SystemTime,
+    pub started_at: OffsetDateTime,
+    pub ended_at: OffsetDateTime,
     pub duration: Duration,
 }
 
 /// Runs a child to its end; an error means that it did not start. `beat` is called now and then while it works.
 pub async fn run(spec: &Spec<'_>, beat: &(dyn Fn(Duration) + Send + Sync)) -> io::Result<Finished> {
-    let (started_at, start) = (SystemTime::now(), Instant::now());
+    let (started_at, start) = (clock::now(), Instant::now());
     let tag = child::new_tag();
     let mut child = spawn(spec, &tag)?;
     let guard = child::register_tagged(child.id().ok_or(io::ErrorKind::NotFound)?, &tag);
@@ -115,7 +117,7 @@ pub async fn run(spec: &Spec<'_>, beat: &(dyn Fn(Duration) + Send + Sync)) -> io
         stdout: stdout.bytes,
         stderr: stderr.bytes,
         started_at,
-        ended_at: SystemTime::now(),
+        ended_at: clock::now(),
         duration: start.elapsed(),
     })
 }

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use tempfile::TempDir;
 
-/// The variables diffsan was started with.
-pub(crate) type Variables = BTreeMap<String, OsString>;
+use crate::config::Environment;
+
+/// Variables of a child.
+pub(crate) type Variables = BTreeMap<OsString, OsString>;
 
 /// Variables every agent may see: where programs are, the locale, the way to the network.
 const COMMON: &[&str] = &[
@@ -69,11 +71,13 @@ pub(crate) struct Room {
 
 impl Room {
     /// Makes one outside the checkout that `start` lies in: agents look for settings in the folders above them.
-    pub(crate) fn new(start: &Path, temporary: Option<&OsStr>) -> io::Result<Self> {
+    pub(crate) fn new(start: &Path, temporary: Option<&str>) -> io::Result<Self> {
         let checkout = checkout(start);
         let places = temporary.map(PathBuf::from).into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
         let mut failed = io::Error::new(io::ErrorKind::NotFound, "every temporary folder lies inside the checkout");
-        for place in places.filter_map(|place| place.canonicalize().ok()).filter(|place| !is_inside(place, checkout.as_deref())) {
+        for place in
+            places.filter_map(|place| place.canonicalize().ok()).filter(|place| !is_inside(place, checkout.as_deref()))
+        {
             match Self::inside(&place, checkout.clone()) {
                 Ok(room) => return Ok(room),
                 Err(error) => failed = error,
@@ -83,8 +87,10 @@ impl Room {
     }
 
     fn inside(place: &Path, checkout: Option<PathBuf>) -> io::Result<Self> {
-        let folder =
-            tempfile::Builder::new().prefix("diffsan-agent-").permissions(Permissions::from_mode(0o700)).tempdir_in(place)?;
+        let folder = tempfile::Builder::new()
+            .prefix("diffsan-agent-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(place)?;
         let room = Self { folder, checkout };
         for name in ["work", "home", "tmp"] {
             room.make_folder(name)?;
@@ -137,31 +143,26 @@ impl Room {
 
     /// The home an agent gets: private when one of its keys is in the environment, or when the user's own is missing
     /// or part of the checkout.
-    pub(crate) fn whose_home(&self, keys: &[&str], variables: &Variables) -> Home {
-        let has_key = keys.iter().any(|name| variables.get(*name).is_some_and(|value| !value.is_empty()));
-        match variables.get("HOME") {
+    pub(crate) fn whose_home(&self, keys: &[&str], env: &Environment) -> Home {
+        let has_key = keys.iter().any(|name| env.get(name).is_some());
+        match env.get("HOME") {
             Some(home) if !has_key && self.is_outside(home) => Home::Users,
             _ => Home::Private,
         }
     }
 
-    /// What the agent may see: the common variables, its own, and those the configuration names.
-    pub(crate) fn environment(&self, variables: &Variables, own: &[&str], pass: &[String], home: Home) -> Variables {
-        let mut seen: Variables = variables
-            .iter()
-            .filter(|(name, _)| {
-                COMMON.contains(&name.as_str())
-                    || name.starts_with("LC_")
-                    || own.contains(&name.as_str())
-                    || pass.contains(name)
-            })
-            .filter(|(name, value)| !NEVER.contains(&name.as_str()) && !value.is_empty())
-            .map(|(name, value)| (name.clone(), value.clone()))
+    /// What the agent may see: the common variables and those that `allowed` names.
+    pub(crate) fn environment(&self, env: &Environment, allowed: &[&str], home: Home) -> Variables {
+        let is_allowed = |name: &str| COMMON.contains(&name) || name.starts_with("LC_") || allowed.contains(&name);
+        let mut seen: Variables = env
+            .pairs()
+            .filter(|(name, value)| !value.is_empty() && name.to_str().is_some_and(is_allowed))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         for name in HOMES {
-            match variables.get(*name).filter(|folder| home == Home::Users && self.is_outside(folder)) {
-                Some(folder) => seen.insert((*name).to_owned(), folder.clone()),
-                None => seen.remove(*name),
+            match env.get(name).filter(|folder| home == Home::Users && self.is_outside(folder)) {
+                Some(folder) => seen.insert(name.into(), folder.into()),
+                None => seen.remove(OsStr::new(name)),
             };
         }
         seen.entry("HOME".into()).or_insert_with(|| self.home().into());
@@ -171,16 +172,16 @@ impl Room {
     }
 
     /// An absolute folder that the branch under review does not fill.
-    pub(crate) fn is_outside(&self, folder: &OsStr) -> bool {
+    pub(crate) fn is_outside(&self, folder: &str) -> bool {
         let folder = Path::new(folder);
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         real.is_absolute() && !is_inside(&real, self.checkout.as_deref())
     }
 }
 
-/// Names of variables that the configuration asks for and no agent may see.
-pub(crate) fn refused(pass: &[String]) -> impl Iterator<Item = &str> {
-    pass.iter().map(String::as_str).filter(|name| NEVER.contains(name))
+/// Whether no agent may see a variable, whatever the configuration asks for: the CI's credentials and the API token.
+pub(crate) fn is_refused(name: &str, token: &str) -> bool {
+    NEVER.contains(&name) || name == token
 }
 
 /// Where a program is: as named when the name has a folder in it (relative to `start`), else in the first absolute

@@ -164,6 +164,20 @@ impl<'a> Hunk<'a> {
     }
 }
 
+impl FileStatus {
+    /// The name as artifacts spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Deleted => "deleted",
+            Self::Modified => "modified",
+            Self::Renamed => "renamed",
+            Self::Copied => "copied",
+            Self::ModeChanged => "mode_changed",
+        }
+    }
+}
+
 impl<'a> Line<'a> {
     pub fn text(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.content)

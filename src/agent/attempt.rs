@@ -1,0 +1,252 @@
+//! One start of an agent: its command line, its environment, its end, and whether what it left holds.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::argv::Argv;
+use super::process::{self, Deadline, Finished, Spec};
+use super::record::Recorder;
+use super::room::{self, Room};
+use super::{Agent, Left, Reading, Request, Start, Trouble};
+use crate::contracts::{AgentConfig, AgentReviewOutput};
+use crate::error::{Error, Failure, Result, clip};
+use crate::events::Event;
+use crate::redact::{Engine, Output, Redacted};
+use crate::validate::{self, ParseProblems, Parsed};
+
+/// Most bytes a program may write to one of its outputs.
+const MAX_OUTPUT: usize = 8 * 1024 * 1024;
+/// Most characters of a program's words in an error.
+const MAX_SAID: usize = 1_500;
+/// Most characters of its last line in a message.
+const MAX_LINE: usize = 300;
+
+/// Starts the agent once. The inner error is an answer that does not hold and may be asked for again.
+pub(super) async fn ask(
+    request: &Request<'_>,
+    recorder: &mut Recorder<'_>,
+    number: u32,
+    prompt: &Redacted,
+    job_ends: Option<Instant>,
+) -> Result<Result<AgentReviewOutput, ParseProblems>> {
+    let agent = request.agent;
+    let launch = Launch::new(request)?;
+    recorder.started(&launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()))?;
+    let finished = run(request, &launch, prompt, job_ends).await?;
+    let file = match agent.answer_file {
+        Some(name) => launch.room.read(name, MAX_OUTPUT).map_err(|error| no_room(agent, &error))?,
+        None => None,
+    };
+    recorder.outputs(number, &finished, file.as_deref())?;
+    let reading = read(agent, &finished, file.as_deref());
+    let usage = reading.usage.clone();
+    let enveloped = reading.enveloped;
+    let judged = judge(request, &finished, reading);
+    recorder.finished(number, &finished, &usage, enveloped, &judged)?;
+    match judged {
+        Ok(parsed) => Ok(Ok(parsed.output)),
+        Err(Ended::Invalid(problems)) => Ok(Err(problems)),
+        Err(Ended::Refused(problems)) => Err(super::exhausted(agent, number, &problems)),
+        Err(Ended::Failed(failure)) => Err(Error::AgentExec(failure.with("attempts", number))),
+    }
+}
+
+/// How an attempt ended when there is no review.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Failed(Box<Failure>),
+    Invalid(ParseProblems),
+    Refused(ParseProblems),
+}
+
+/// The command of the configuration, else the agent's own program.
+pub(super) fn command_line(agent: &Agent, config: &AgentConfig, path: Option<&OsStr>, start: &Path) -> Result<Argv> {
+    if let Some(command) = (agent.custom)(config) {
+        return Argv::split(command, agent.programs).ok_or_else(|| {
+            Error::Config(
+                Failure::new(format!("the command of agent `{}` cannot be split into words: {command}", agent.name()))
+                    .help("quote it as for a shell"),
+            )
+        });
+    }
+    let installed = agent.programs.iter().find(|name| room::find_program(name, path, start).is_some());
+    installed.or(agent.programs.first()).map(|name| Argv::new(name)).ok_or_else(|| {
+        Error::Config(Failure::new(format!("agent `{}` has no command", agent.name())).help(agent.install))
+    })
+}
+
+/// The file behind the first word of a command line.
+pub(super) fn locate(agent: &Agent, argv: &Argv, path: Option<&OsStr>, start: &Path) -> Result<PathBuf> {
+    let name = argv.words().first().map(String::as_str).unwrap_or_default();
+    room::find_program(name, path, start).ok_or_else(|| {
+        let place = if name.contains('/') { "is no program" } else { "is not on PATH" };
+        Error::AgentExec(
+            Failure::new(format!("agent `{}` cannot start: `{name}` {place}", agent.name()))
+                .help(agent.install)
+                .with("agent", agent.name())
+                .with("program", name),
+        )
+    })
+}
+
+/// A start that is ready to go.
+struct Launch {
+    room: Room,
+    program: PathBuf,
+    /// The command line as it was put together.
+    words: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl Launch {
+    fn new(request: &Request<'_>) -> Result<Self> {
+        let Request { agent, config, env, .. } = *request;
+        let path = env.get("PATH").map(OsStr::new);
+        let argv = command_line(agent, &config.agent, path, request.start)?;
+        let program = locate(agent, &argv, path, request.start)?;
+        let room = Room::new(request.start, env.get("TMPDIR")).map_err(|error| no_room(agent, &error))?;
+        let home = room.whose_home(agent.keys, env);
+        let mut start = Start { agent, config: &config.agent, env, room: &room, home, argv, set: Vec::new() };
+        (agent.prepare)(&mut start)?;
+        let passed = config.agent.pass_env.iter().map(String::as_str);
+        let passed = passed.filter(|name| !room::is_refused(name, &config.gitlab.token_env));
+        let allowed: Vec<&str> = agent.keys.iter().chain(agent.variables).copied().chain(passed).collect();
+        let mut seen = room.environment(env, &allowed, start.home);
+        seen.extend(start.set.into_iter().map(|(name, value)| (name.into(), value)));
+        let words = start.argv.words().to_vec();
+        Ok(Self { room, program, words, env: seen.into_iter().collect() })
+    }
+}
+
+async fn run(request: &Request<'_>, launch: &Launch, prompt: &Redacted, job_ends: Option<Instant>) -> Result<Finished> {
+    let Request { agent, config, events, .. } = *request;
+    let args: Vec<OsString> = launch.words.iter().skip(1).map(OsString::from).collect();
+    let seconds = |count: std::num::NonZeroUsize| Duration::from_secs(count.get() as u64);
+    let spec = Spec {
+        program: &launch.program,
+        args: &args,
+        env: &launch.env,
+        cwd: &launch.room.work(),
+        stdin: prompt.as_str().as_bytes(),
+        wall: seconds(config.agent.timeout_seconds),
+        idle: agent.reports_progress.then(|| seconds(config.agent.idle_seconds)),
+        job: job_ends.map(|end| end.saturating_duration_since(Instant::now())),
+        max_output: MAX_OUTPUT,
+        done: agent.done,
+    };
+    let beat = |elapsed: Duration| {
+        events.emit(Event::AgentHeartbeat { agent: agent.kind, elapsed_ms: super::record::millis(elapsed) });
+    };
+    process::run(&spec, &beat).await.map_err(|error| {
+        Error::AgentExec(
+            Failure::new(format!("agent `{}` cannot start: {}: {error}", agent.name(), launch.program.display()))
+                .help(agent.install)
+                .with("agent", agent.name()),
+        )
+    })
+}
+
+fn read(agent: &Agent, finished: &Finished, file: Option<&[u8]>) -> Reading {
+    let stdout = String::from_utf8_lossy(&finished.stdout);
+    let stderr = String::from_utf8_lossy(&finished.stderr);
+    let file = file.map(String::from_utf8_lossy);
+    // A program that was ended after its result has no exit code of its own.
+    let exit_code = if finished.lingered { Some(0) } else { finished.exit_code };
+    (agent.read)(&Left { exit_code, stdout: &stdout, stderr: &stderr, file: file.as_deref() })
+}
+
+/// Whether what a program left is a review. What it says is redacted before it goes anywhere.
+fn judge(request: &Request<'_>, finished: &Finished, reading: Reading) -> Result<Parsed, Ended> {
+    let Request { agent, engine, .. } = *request;
+    if let Some((how, help)) = stopped(request, finished) {
+        let said = match reading.answer {
+            Err(Trouble::Failed(said) | Trouble::Unusable(said) | Trouble::Refused(said)) => said,
+            Ok(_) => String::new(),
+        };
+        let failure = failure(agent, engine, &how, &said).help(help);
+        return Err(Ended::Failed(if finished.timed_out.is_some() { failure.retryable() } else { failure }));
+    }
+    match reading.answer {
+        Ok(text) => {
+            let text = engine.redact(Output::AgentOutput, &text);
+            validate::parse_answer(text.as_str()).map_err(Ended::Invalid)
+        }
+        Err(Trouble::Unusable(why)) => Err(Ended::Invalid(problem(engine, &why))),
+        Err(Trouble::Refused(why)) => Err(Ended::Refused(problem(engine, &why))),
+        Err(Trouble::Failed(said)) => {
+            let (how, help) = exited(finished);
+            let failure = failure(agent, engine, &how, &said).help(help);
+            Err(Ended::Failed(match finished.exit_code {
+                Some(code) => failure.with("exit_code", code),
+                None => failure,
+            }))
+        }
+    }
+}
+
+/// How diffsan or a signal ended a program before it had a result, and what to do about it.
+fn stopped(request: &Request<'_>, finished: &Finished) -> Option<(String, &'static str)> {
+    let config = &request.config.agent;
+    if finished.flooded {
+        let most = MAX_OUTPUT / (1024 * 1024);
+        return Some((format!("wrote more than {most} MiB and was ended"), "see what it printed in agent.raw.txt"));
+    }
+    if let Some(deadline) = finished.timed_out {
+        return Some(match deadline {
+            Deadline::Wall => (
+                format!("did not finish within {} s and was ended with its process group", config.timeout_seconds),
+                "raise agent.timeout_seconds, or show it less (limits.max_diff_chars)",
+            ),
+            Deadline::Idle => (
+                format!("was silent for {} s and was ended with its process group", config.idle_seconds),
+                "its model server may hang; agent.idle_seconds is how long silence may last",
+            ),
+            Deadline::Job => (
+                "was ended with its process group: the CI job's own time is nearly over".into(),
+                "raise the job's `timeout`, or lower agent.timeout_seconds",
+            ),
+        });
+    }
+    let signal = finished.signal.filter(|_| !finished.lingered)?;
+    Some((format!("was ended by signal {signal}"), "signal 9 is often the system running out of memory"))
+}
+
+/// How a program that ended by itself did.
+fn exited(finished: &Finished) -> (String, &'static str) {
+    match finished.exit_code {
+        Some(code) if code != 0 => {
+            (format!("exited with code {code}"), "what it said is in agent.stderr.txt and agent.raw.txt")
+        }
+        _ => ("ended without an answer".into(), "what it said is in agent.stderr.txt and agent.raw.txt"),
+    }
+}
+
+fn problem(engine: &Engine, why: &str) -> ParseProblems {
+    let why = clip(engine.redact(Output::AgentOutput, why).as_str(), MAX_SAID);
+    ParseProblems { errors: vec![why], excerpt: String::new(), truncated: false }
+}
+
+/// What happened with the program's last line in one sentence, and all it said as the cause.
+fn failure(agent: &Agent, engine: &Engine, how: &str, said: &str) -> Box<Failure> {
+    let said = engine.redact(Output::AgentOutput, said);
+    let said = said.as_str().trim();
+    let what = format!("agent `{}` {how}", agent.name());
+    match said.lines().last() {
+        None => Failure::new(what),
+        Some(last) => Failure::new(format!("{what}: {}", clip(last.trim(), MAX_LINE))).said(clip(said, MAX_SAID)),
+    }
+    .with("agent", agent.name())
+}
+
+pub(super) fn no_room(agent: &Agent, error: &io::Error) -> Error {
+    Error::AgentExec(
+        Failure::new(format!("agent `{}` cannot start: its private folder cannot be used", agent.name()))
+            .help("make the temporary folder (TMPDIR) writable, outside the repository")
+            .with("agent", agent.name())
+            .caused_by(error),
+    )
+}

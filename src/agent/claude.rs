@@ -1,0 +1,135 @@
+//! Anthropic's Claude Code: `claude -p`, with the schema on its command line.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::room::Home;
+use super::{Agent, Left, Limit, Reading, Start, Trouble, last_object};
+use crate::contracts::{AgentKind, TokenUsage};
+use crate::error::Result;
+use crate::validate::schema;
+
+pub(super) const AGENT: Agent = Agent {
+    kind: AgentKind::Claude,
+    programs: &["claude"],
+    install: "install Claude Code (npm install -g @anthropic-ai/claude-code) and set ANTHROPIC_API_KEY, or choose another agent with agent.agent",
+    custom: |config| config.claude_command.as_deref(),
+    keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+    variables: &[
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "ANTHROPIC_MODEL",
+        "API_TIMEOUT_MS",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    ],
+    max_prompt: Some(Limit::Bytes(9_900_000)),
+    structured: true,
+    repairs: true,
+    reports_progress: false,
+    prepare,
+    answer_file: None,
+    done: None,
+    read,
+};
+
+/// Quiet, and an end to its retries: the default keeps a wrong key waiting for minutes.
+const VARIABLES: &[(&str, &str)] = &[
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("CLAUDE_CODE_MAX_RETRIES", "2"),
+    ("DISABLE_AUTOUPDATER", "1"),
+];
+
+fn prepare(start: &mut Start<'_>) -> Result<()> {
+    let argv = &mut start.argv;
+    argv.drop_flags(&["--dangerously-skip-permissions", "--allow-dangerously-skip-permissions"]);
+    if !argv.has(&["--print", "-p"]) {
+        argv.add("--print");
+    }
+    argv.set(&["--output-format"], "json");
+    argv.set(&["--json-schema"], schema::strict_text());
+    // A project's settings can run commands and send the key elsewhere.
+    argv.set(&["--setting-sources"], "user");
+    argv.set(&["--tools"], "");
+    argv.flag("--strict-mcp-config");
+    argv.flag("--disable-slash-commands");
+    argv.flag("--no-session-persistence");
+    start.set_model(&["--model"]);
+    for (name, value) in VARIABLES {
+        start.set(name, *value);
+    }
+    let folder = start.env.get("CLAUDE_CONFIG_DIR");
+    if let Some(folder) = folder.filter(|folder| start.home == Home::Users && start.room.is_outside(folder)) {
+        start.set("CLAUDE_CONFIG_DIR", folder);
+    }
+    Ok(())
+}
+
+/// The result object. Neither the exit code nor `subtype` says whether there is an answer.
+#[derive(Deserialize)]
+struct Envelope {
+    is_error: bool,
+    #[serde(default)]
+    subtype: String,
+    #[serde(default)]
+    result: String,
+    stop_reason: Option<String>,
+    structured_output: Option<Value>,
+    #[serde(default)]
+    errors: Vec<Value>,
+    total_cost_usd: Option<f64>,
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+}
+
+fn read(left: &Left<'_>) -> Reading {
+    let Some(envelope) = last_object::<Envelope>(left.stdout) else {
+        let answer = match left.exit_code {
+            Some(0) => Ok(left.stdout.to_owned()),
+            _ => Err(Trouble::Failed(left.said())),
+        };
+        return Reading { answer, enveloped: false, usage: TokenUsage::default() };
+    };
+    let used = &envelope.usage;
+    let usage = TokenUsage {
+        input_tokens: Some(used.input_tokens + used.cache_creation_input_tokens + used.cache_read_input_tokens),
+        cached_input_tokens: Some(used.cache_read_input_tokens),
+        output_tokens: Some(used.output_tokens),
+        reasoning_tokens: None,
+        cost_usd: envelope.total_cost_usd,
+    };
+    Reading { answer: answer(left, envelope), enveloped: true, usage }
+}
+
+fn answer(left: &Left<'_>, envelope: Envelope) -> Result<String, Trouble> {
+    if envelope.is_error {
+        let said = said(&envelope);
+        let refused = envelope.stop_reason.as_deref() == Some("refusal");
+        return Err(if refused || envelope.subtype == "error_max_structured_output_retries" {
+            Trouble::Refused(said)
+        } else {
+            Trouble::Failed(said)
+        });
+    }
+    match (left.exit_code, envelope.structured_output) {
+        (Some(0), Some(output)) => Ok(output.to_string()),
+        (Some(0), None) if envelope.result.trim().is_empty() => Err(Trouble::Unusable("the answer is empty".into())),
+        (Some(0), None) => Ok(envelope.result),
+        _ => Err(Trouble::Failed(left.with_said("it reported success and failed"))),
+    }
+}
+
+fn said(envelope: &Envelope) -> String {
+    let errors = envelope.errors.iter().map(|error| error.as_str().map_or_else(|| error.to_string(), str::to_owned));
+    let words: Vec<String> =
+        [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
+    if words.is_empty() { envelope.subtype.clone() } else { words.join("; ") }
+}

@@ -1,0 +1,193 @@
+//! OpenAI's Codex CLI: `codex exec`, with the schema in a file and the answer in another.
+
+use std::ffi::OsString;
+
+use serde::Deserialize;
+
+use super::room::Home;
+use super::{Agent, Left, Limit, Reading, Start, Trouble};
+use crate::contracts::{AgentKind, TokenUsage};
+use crate::error::Result;
+use crate::validate::schema;
+
+pub(super) const AGENT: Agent = Agent {
+    kind: AgentKind::Codex,
+    programs: &["codex"],
+    install: "install Codex (npm install -g @openai/codex) and set OPENAI_API_KEY, or choose another agent with agent.agent",
+    custom: |config| config.codex_command.as_deref(),
+    keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+    variables: &[],
+    max_prompt: Some(Limit::Chars(1_048_576)),
+    structured: true,
+    repairs: false,
+    reports_progress: true,
+    prepare,
+    answer_file: Some(ANSWER_FILE),
+    done: None,
+    read,
+};
+
+const SCHEMA_FILE: &str = "codex-output-schema.json";
+const ANSWER_FILE: &str = "codex-output.json";
+/// Key for `agent.proxy_url`.
+const PROXY_KEY: &str = "DIFFSAN_OPENAI_API_KEY";
+
+/// No tools, no project files, no plugins, no telemetry; versions that do not know one of these only warn.
+const SETTINGS: &[&str] = &[
+    "features.shell_tool=false",
+    "features.unified_exec=false",
+    "features.view_image=false",
+    "features.multi_agent=false",
+    "features.goals=false",
+    "features.apps=false",
+    "features.plugins=false",
+    "web_search=\"disabled\"",
+    "mcp_servers={}",
+    "project_doc_max_bytes=0",
+    "skills.include_instructions=false",
+    "skills.bundled.enabled=false",
+    "shell_environment_policy.inherit=\"none\"",
+    "history.persistence=\"none\"",
+    "analytics.enabled=false",
+    "check_for_update_on_startup=false",
+];
+
+fn prepare(start: &mut Start<'_>) -> Result<()> {
+    let schema_file = start.write(SCHEMA_FILE, &schema::strict_text())?;
+    let answer_file = start.room.path(ANSWER_FILE);
+    let argv = &mut start.argv;
+    if !argv.has_word(&["exec", "e"]) {
+        argv.add("exec");
+    }
+    // These would contradict the sandbox, or take codex back to the checkout.
+    argv.drop_flags(&[
+        "--full-auto",
+        "--yolo",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--dangerously-bypass-hook-trust",
+    ]);
+    argv.drop_options(&["--cd", "-C", "--add-dir"]);
+    argv.set(&["--sandbox", "-s"], "read-only");
+    argv.set(&["--color"], "never");
+    argv.flag("--skip-git-repo-check");
+    argv.flag("--json");
+    argv.set(&["--output-schema"], schema_file.to_string_lossy());
+    argv.set(&["--output-last-message", "-o"], answer_file.to_string_lossy());
+    for setting in SETTINGS {
+        argv.option("-c", *setting);
+    }
+    start.set_model(&["--model", "-m"]);
+    hand_over_keys(start);
+    set_home(start)
+}
+
+/// `codex exec` reads neither OPENAI_API_KEY nor OPENAI_BASE_URL, so they reach it in the form it does read.
+fn hand_over_keys(start: &mut Start<'_>) {
+    let openai_key = start.env.get("OPENAI_API_KEY").filter(|_| start.env.get("CODEX_API_KEY").is_none());
+    if let Some(key) = openai_key {
+        start.set("CODEX_API_KEY", key);
+    }
+    let has_key = openai_key.is_some() || start.env.get("CODEX_API_KEY").is_some();
+    let provider = match (&start.config.proxy_url, start.env.get("OPENAI_BASE_URL")) {
+        (Some(url), _) => Some((url.clone(), start.env.get(PROXY_KEY).map(|_| PROXY_KEY))),
+        (None, Some(url)) => Some((url.to_owned(), has_key.then_some("CODEX_API_KEY"))),
+        (None, None) => None,
+    };
+    let Some((url, key)) = provider else { return };
+    if let Some(value) = start.env.get(PROXY_KEY).filter(|_| key == Some(PROXY_KEY)) {
+        start.set(PROXY_KEY, value);
+    }
+    let key = key.map(|name| format!(",env_key={}", quoted(name))).unwrap_or_default();
+    let silence = start.config.idle_seconds.get().saturating_mul(1_000);
+    start.argv.option("-c", "model_provider=\"diffsan\"");
+    start.argv.option(
+        "-c",
+        format!(
+            "model_providers.diffsan={{name=\"diffsan\",base_url={}{key},wire_api=\"responses\",\
+             request_max_retries=2,stream_max_retries=2,stream_idle_timeout_ms={silence}}}",
+            quoted(&url)
+        ),
+    );
+}
+
+/// With a key at hand codex starts from nothing, else where someone logged it in.
+fn set_home(start: &mut Start<'_>) -> Result<()> {
+    if start.config.proxy_url.is_some() {
+        start.home = Home::Private;
+    }
+    let folder: OsString = match start.env.get("CODEX_HOME").filter(|folder| start.room.is_outside(folder)) {
+        Some(folder) if start.home == Home::Users => folder.into(),
+        None if start.home == Home::Users => return Ok(()),
+        _ => start.make_folder("home/.codex")?.into(),
+    };
+    start.set("CODEX_HOME", folder);
+    Ok(())
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A line of `--json`, as far as it is read. Items of type `error` are warnings, and so is an `error` line that is
+/// followed by an answer; only `turn.failed` is an end.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Line {
+    #[serde(rename = "turn.completed")]
+    Completed {
+        #[serde(default)]
+        usage: Usage,
+    },
+    #[serde(rename = "turn.failed")]
+    Failed { error: Message },
+    #[serde(rename = "error")]
+    Error(Message),
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: Option<u64>,
+    cached_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    reasoning_output_tokens: Option<u64>,
+}
+
+fn read(left: &Left<'_>) -> Reading {
+    let mut usage = TokenUsage::default();
+    let mut failed = None;
+    let mut warned = None;
+    for line in left.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match line {
+            Line::Completed { usage: used } => {
+                usage = TokenUsage {
+                    input_tokens: used.input_tokens,
+                    cached_input_tokens: used.cached_input_tokens,
+                    output_tokens: used.output_tokens,
+                    reasoning_tokens: used.reasoning_output_tokens,
+                    cost_usd: None,
+                }
+            }
+            Line::Failed { error } => failed = Some(error.message),
+            Line::Error(error) => warned = Some(error.message),
+            Line::Other => {}
+        }
+    }
+    let answer = match (left.exit_code, failed, left.file) {
+        (Some(0), None, Some(text)) if !text.trim().is_empty() => Ok(text.to_owned()),
+        (Some(0), None, Some(_)) => {
+            Err(Trouble::Failed("its output file is empty: the model refused or said nothing".into()))
+        }
+        (Some(0), None, None) => Err(Trouble::Failed(left.with_said("it wrote no output file"))),
+        (_, failed, _) => Err(Trouble::Failed(failed.or(warned).unwrap_or_else(|| left.said()))),
+    };
+    Reading { answer, enveloped: false, usage }
+}

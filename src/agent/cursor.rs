@@ -1,0 +1,104 @@
+//! Cursor's CLI: `cursor-agent`, or `agent` as newer installers call it.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Agent, Left, Reading, Start, Trouble, last_object};
+use crate::contracts::{AgentKind, TokenUsage};
+use crate::error::Result;
+
+pub(super) const AGENT: Agent = Agent {
+    kind: AgentKind::Cursor,
+    programs: &["cursor-agent", "agent"],
+    install: "install Cursor's CLI (curl https://cursor.com/install -fsS | bash) and set CURSOR_API_KEY, or choose another agent with agent.agent",
+    custom: |config| config.cursor_command.as_deref(),
+    keys: &["CURSOR_API_KEY"],
+    variables: &[],
+    max_prompt: None,
+    structured: false,
+    repairs: true,
+    reports_progress: false,
+    prepare,
+    answer_file: None,
+    done: Some(is_done),
+    read,
+};
+
+/// Flags that answer the question whether the folder is trusted.
+const TRUST: &[&str] = &["--trust", "-f", "--force", "--yolo"];
+
+/// Whether a program called `agent` is Cursor's: its installer links it to a folder of that name.
+pub(super) fn is_cursor(file: &Path) -> bool {
+    file.canonicalize()
+        .is_ok_and(|real| real.components().any(|part| part.as_os_str().to_string_lossy().contains("cursor")))
+}
+
+fn prepare(start: &mut Start<'_>) -> Result<()> {
+    if start.config.cursor_command.is_none() {
+        start.argv.add("--print");
+        start.argv.option("--output-format", "json");
+        start.argv.option("--mode", "ask");
+    }
+    if !start.argv.has(TRUST) {
+        start.argv.add("--trust");
+    }
+    start.set_model(&["--model"]);
+    Ok(())
+}
+
+/// The result object; `result` is all text of the run, one piece after the other.
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    result: String,
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Result,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Usage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_tokens: Option<u64>,
+}
+
+fn envelope(stdout: &str) -> Option<Envelope> {
+    last_object::<Envelope>(stdout).filter(|envelope| matches!(envelope.kind, Kind::Result))
+}
+
+/// It may stay around after its result.
+fn is_done(stdout: &[u8]) -> bool {
+    stdout.trim_ascii_end().ends_with(b"}") && std::str::from_utf8(stdout).is_ok_and(|text| envelope(text).is_some())
+}
+
+fn read(left: &Left<'_>) -> Reading {
+    let envelope = envelope(left.stdout);
+    let usage = envelope.as_ref().map(|envelope| &envelope.usage).map(|usage| TokenUsage {
+        input_tokens: usage.input_tokens,
+        cached_input_tokens: usage.cache_read_tokens,
+        output_tokens: usage.output_tokens,
+        ..TokenUsage::default()
+    });
+    let enveloped = envelope.is_some();
+    let answer = match (left.exit_code, envelope) {
+        (Some(0), Some(envelope)) if envelope.is_error => Err(Trouble::Failed(envelope.result)),
+        (Some(0), Some(envelope)) => Ok(envelope.result),
+        (Some(0), None) => Ok(left.stdout.to_owned()),
+        _ => Err(Trouble::Failed(left.said())),
+    };
+    Reading { answer, enveloped, usage: usage.unwrap_or_default() }
+}

@@ -1,0 +1,137 @@
+//! Google's Gemini CLI.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::room::Home;
+use super::{Agent, Left, Limit, Reading, Start, Trouble};
+use crate::contracts::{AgentKind, TokenUsage};
+use crate::error::Result;
+
+pub(super) const AGENT: Agent = Agent {
+    kind: AgentKind::Gemini,
+    programs: &["gemini"],
+    install: "install the Gemini CLI (npm install -g @google/gemini-cli) and set GEMINI_API_KEY, or choose another agent with agent.agent",
+    custom: |config| config.gemini_command.as_deref(),
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    variables: &[
+        "GEMINI_MODEL",
+        "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_VERTEX_BASE_URL",
+    ],
+    // It silently cuts what is longer.
+    max_prompt: Some(Limit::Bytes(8 * 1024 * 1024)),
+    structured: false,
+    repairs: true,
+    reports_progress: false,
+    prepare,
+    answer_file: None,
+    done: None,
+    read,
+};
+
+fn prepare(start: &mut Start<'_>) -> Result<()> {
+    let argv = &mut start.argv;
+    argv.drop_flags(&["--yolo", "-y"]);
+    argv.drop_options(&["--approval-mode", "--include-directories"]);
+    // The folder is empty and private: there is nothing in it to distrust.
+    argv.flag("--skip-trust");
+    argv.set(&["--output-format", "-o"], "json");
+    argv.set(&["--extensions", "-e"], "none");
+    start.set_model(&["--model", "-m"]);
+    if start.home == Home::Private {
+        start.make_folder("home/.gemini")?;
+        start.write("home/.gemini/settings.json", &settings(start).to_string())?;
+        start.set("GEMINI_CLI_HOME", start.room.home());
+    }
+    Ok(())
+}
+
+/// The way to log in (with a base URL set it would pick one that it then refuses), no tools, no context files.
+fn settings(start: &Start<'_>) -> serde_json::Value {
+    let login = if start.env.get("GEMINI_API_KEY").is_some() { "gemini-api-key" } else { "vertex-ai" };
+    json!({
+        "security": {"auth": {"selectedType": login}},
+        "tools": {"core": ["__none__"]},
+        "context": {"memoryBoundaryMarkers": []},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 3},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+        "skills": {"enabled": false},
+        "hooksConfig": {"enabled": false},
+    })
+}
+
+/// The result object.
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    response: Option<String>,
+    #[serde(default)]
+    error: Option<Message>,
+    #[serde(default)]
+    stats: Stats,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    models: BTreeMap<String, Model>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Model {
+    tokens: Tokens,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    prompt: Option<u64>,
+    candidates: Option<u64>,
+    cached: Option<u64>,
+    thoughts: Option<u64>,
+}
+
+fn read(left: &Left<'_>) -> Reading {
+    let envelope: Option<Envelope> = serde_json::from_str(left.stdout.trim()).ok();
+    let mut usage = TokenUsage::default();
+    for model in envelope.iter().flat_map(|envelope| envelope.stats.models.values()) {
+        usage.add(&TokenUsage {
+            input_tokens: model.tokens.prompt,
+            cached_input_tokens: model.tokens.cached,
+            output_tokens: model.tokens.candidates,
+            reasoning_tokens: model.tokens.thoughts,
+            cost_usd: None,
+        });
+    }
+    let enveloped = envelope.is_some();
+    let answer = match (left.exit_code, envelope) {
+        (Some(0), Some(Envelope { error: Some(error), .. })) => Err(Trouble::Failed(error.message)),
+        (Some(0), Some(Envelope { response: Some(text), .. })) if !text.trim().is_empty() => Ok(text),
+        (Some(0), Some(_)) => {
+            Err(Trouble::Unusable("the answer is empty: the model said nothing, or a safety filter stopped it".into()))
+        }
+        (Some(0), None) => Ok(left.stdout.to_owned()),
+        _ => Err(Trouble::Failed(error_in(left.stderr).unwrap_or_else(|| left.said()))),
+    };
+    Reading { answer, enveloped, usage }
+}
+
+/// Its last words are a JSON object after a stack trace.
+fn error_in(stderr: &str) -> Option<String> {
+    let at = stderr.rfind("\n{")?;
+    let envelope: Envelope = serde_json::from_str(stderr.get(at..)?.trim()).ok()?;
+    envelope.error.map(|error| error.message)
+}

@@ -1,0 +1,188 @@
+//! opencode.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Agent, Left, Reading, Start, Trouble};
+use crate::contracts::{AgentKind, TokenUsage};
+use crate::error::{Error, Failure, Result};
+
+pub(super) const AGENT: Agent = Agent {
+    kind: AgentKind::Opencode,
+    programs: &["opencode"],
+    install: "install opencode (npm install -g opencode-ai) and set its provider's key, or choose another agent with agent.agent",
+    custom: |config| config.opencode_command.as_deref(),
+    keys: &[
+        "ANTHROPIC_API_KEY",
+        "DEEPSEEK_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "GROQ_API_KEY",
+        "MISTRAL_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENCODE_API_KEY",
+        "OPENROUTER_API_KEY",
+        "XAI_API_KEY",
+    ],
+    variables: &[],
+    max_prompt: None,
+    structured: false,
+    repairs: true,
+    reports_progress: true,
+    prepare,
+    answer_file: None,
+    done: None,
+    read,
+};
+
+/// Where its user's own settings can stand in the environment.
+const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// No settings, plugins, skills or rules of a project, no downloads that can be avoided.
+const VARIABLES: &[&str] = &[
+    "OPENCODE_DISABLE_PROJECT_CONFIG",
+    "OPENCODE_PURE",
+    "OPENCODE_DISABLE_MODELS_FETCH",
+    "OPENCODE_DISABLE_AUTOUPDATE",
+    "OPENCODE_DISABLE_DEFAULT_PLUGINS",
+    "OPENCODE_DISABLE_CLAUDE_CODE",
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS",
+];
+
+fn prepare(start: &mut Start<'_>) -> Result<()> {
+    let argv = &mut start.argv;
+    if !argv.has_word(&["run"]) {
+        argv.add("run");
+    }
+    argv.drop_options(&["--dir", "--attach"]);
+    argv.set(&["--format"], "json");
+    // Without a title it asks the model for one.
+    argv.set(&["--title"], "review");
+    start.set_model(&["--model", "-m"]);
+    let config = config(start)?;
+    start.set(CONFIG, config.to_string());
+    for name in VARIABLES {
+        start.set(name, "1");
+    }
+    Ok(())
+}
+
+/// The user's settings with every tool denied: without that it runs commands unasked.
+fn config(start: &Start<'_>) -> Result<Value> {
+    let mut config: Map<String, Value> = match start.env.get(CONFIG) {
+        None => Map::new(),
+        Some(text) => serde_json::from_str(text)
+            .map_err(|error| Error::Config(Failure::new(format!("{CONFIG} is not a JSON object")).caused_by(&error)))?,
+    };
+    for name in
+        ["agent", "command", "hooks", "instructions", "lsp", "formatter", "mcp", "mode", "plugin", "skills", "tools"]
+    {
+        config.remove(name);
+    }
+    config.insert("permission".into(), json!({"*": "deny"}));
+    config.insert("share".into(), "disabled".into());
+    config.insert("autoupdate".into(), false.into());
+    Ok(config.into())
+}
+
+/// A line of its output, as far as it is read.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Text {
+        part: Text,
+    },
+    StepFinish {
+        part: Step,
+    },
+    Error {
+        error: Failed,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    tokens: Tokens,
+    #[serde(default)]
+    cost: f64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input: u64,
+    output: u64,
+    reasoning: u64,
+    cache: Cache,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    read: u64,
+    write: u64,
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    data: FailedData,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FailedData {
+    message: String,
+}
+
+fn read(left: &Left<'_>) -> Reading {
+    let mut usage = TokenUsage::default();
+    let (mut texts, mut reason, mut failed) = (Vec::new(), String::new(), None);
+    for line in left.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match line {
+            Line::Text { part } => texts.push(part.text),
+            Line::StepFinish { part } => {
+                usage.add(&part.usage());
+                reason = part.reason;
+            }
+            Line::Error { error } if error.data.message.is_empty() => failed = Some(error.name),
+            Line::Error { error } => failed = Some(error.data.message),
+            Line::Other => {}
+        }
+    }
+    let answer = match (left.exit_code, failed) {
+        (Some(0), None) if reason == "length" => {
+            Err(Trouble::Unusable("the answer was cut off at the model's output limit".into()))
+        }
+        (Some(0), None) if texts.is_empty() => Err(Trouble::Unusable(left.with_said("the answer is empty"))),
+        (Some(0), None) => Ok(texts.join("\n")),
+        (_, failed) => Err(Trouble::Failed(failed.unwrap_or_else(|| left.said()))),
+    };
+    Reading { answer, enveloped: true, usage }
+}
+
+impl Step {
+    fn usage(&self) -> TokenUsage {
+        let Tokens { input, output, reasoning, cache } = &self.tokens;
+        TokenUsage {
+            input_tokens: Some(input + cache.read + cache.write),
+            cached_input_tokens: Some(cache.read),
+            output_tokens: Some(*output),
+            reasoning_tokens: Some(*reasoning),
+            // Nothing is known of the price of a model outside its catalogue.
+            cost_usd: Some(self.cost).filter(|cost| *cost > 0.0),
+        }
+    }
+}
