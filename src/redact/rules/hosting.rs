@@ -164,7 +164,7 @@ pub(super) static RULES: &[Rule] = &[
             ("const railwayToken = '4b09fe76-880a-449a-853b-74b5986470a9';", "4b09fe76-880a-449a-853b-74b5986470a9"),
             (r#"railway_api_token = "203cc535-bfb8-4a41-b02c-cbdfad8d7b39""#, "203cc535-bfb8-4a41-b02c-cbdfad8d7b39"),
         ])
-        .misses(&[r#"railway_service = "web""#]),
+        .misses(&[r#"railway_service = "web""#, "RAILWAY_PROJECT_ID=7b2e4d1c-9f3a-4c8b-a5d6-1e2f3a4b5c6d"]),
     prefixed("RENDER_API_KEY", &["rnd_"], Alnum, (24, 48))
         .entropy(3.0)
         .allow(&["^rnd_[a-z]+$"])

@@ -114,7 +114,11 @@ pub(super) static RULES: &[Rule] = &[
             ("spotify_client_secret: 7d8bb785f39afff6b4a3a6be41a81cbe", "7d8bb785f39afff6b4a3a6be41a81cbe"),
             (r#"  "spotify_secret": "6f8a686a1c4e86799adf7b9d2adf4184","#, "6f8a686a1c4e86799adf7b9d2adf4184"),
         ])
-        .misses(&[r#"spotify_market = "DE""#]),
+        .misses(&[
+            r#"spotify_market = "DE""#,
+            r#"spotify_client_id = "3f9a1c7be2d84056a1b2c3d4e5f60718""#,
+            r#"spotifyClientId: "3f9a1c7be2d84056a1b2c3d4e5f60718","#,
+        ]),
     prefixed("SPOTIFY_ACCESS_TOKEN", &["BQA", "BQB", "BQC", "BQD"], Token, (120, 300))
         .entropy(3.8)
         .hits(&[
