@@ -29,11 +29,13 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         b'<' => return last == b'>' || rest.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' ')),
         b'%' if last == b'%' && value.len() > 1 => return true,
         b'%' => return rest.len() <= 4 || matches!(rest[0], b'(' | b'{'),
-        b'{' if last == b'}' => return true,
-        b'[' if last == b']' => return true,
-        b'(' if last == b')' => return true,
+        // Ciphertext of Jenkins and Maven stands in braces, too.
+        b'{' | b'[' | b'(' if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) => {
+            return value.len() < 24 || !rest.iter().any(u8::is_ascii_digit) || !crate::redact::chance::is_random(rest);
+        }
         b'@' if matches!(rest.first(), Some(b'{' | b'@' | b'(')) => return true,
         b'#' if matches!(rest.first(), Some(b'{')) => return true,
+        b'!' if matches!(rest, b"vault" | b"secret" | b"reference" | b"env_var" | b"include") => return true,
         b'!' if rest.first().is_some_and(u8::is_ascii_uppercase) && rest.iter().all(u8::is_ascii_alphabetic) => return true,
         b'_' if value.len() > 4 && value.starts_with(b"__") && value.ends_with(b"__") => return true,
         _ => {}

@@ -1,7 +1,7 @@
 //! What a name promises about its value, and whether the value keeps the promise.
 
 use super::assign::Form;
-use super::chance::{entropy, is_random};
+use super::chance::{entropy, is_random, surprise};
 use super::filter;
 
 /// The rules of generic assignments, by what the name says.
@@ -38,7 +38,7 @@ impl Promise {
 pub(super) static TRIGGERS: &[&str] = &[
     "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "salt", "signature", "session", "cookie", "bearer", "jwt", "hmac", "passcode", "senha",
     "contrase", "kennwort", "dsn", "webhook", "seed", "pin_code", "otp", "_pat", "pat_", "_pw", "pw_", "dbpw", "userpw", "account_sid", "connectionstring", "connection_string", "license",
-    "-pw", "pepper", "cipher", "sas", "encrypt", "signing", "consumer", "wpa", "community", "storepass", "nonce", "private", "root_pw", "mdp", "haslo",
+    "-pw", "pepper", "cipher", "sas", "encrypt", "signing", "consumer", "wpa", "community", "storepass", "nonce", "private", "root_pw", "mdp", "haslo", "passe", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord", "parola", "heslo", "salasana", "hasło",
 ];
 
 /// What `name` promises, or nothing.
@@ -47,6 +47,9 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     words.drop_tail_of_indices();
     let words = words.as_slice();
     let last = words.last()?;
+    if words.ends_with(&[b"secret", b"id"]) {
+        return Some(Promise::Secret);
+    }
     if is_about(last) {
         return None;
     }
@@ -63,14 +66,14 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     }
     if has(b"key") || has(b"keys") || words.iter().any(|word| word.ends_with(b"key")) {
         let qualified = words.iter().any(|word| KEY_WORDS.contains(word) || KEY_WORDS.iter().any(|key| word.strip_suffix(b"key") == Some(key)));
-        return Some(if qualified { Promise::Key } else { Promise::Weak });
+        return Some(if qualified || words.len() > 1 && last.ends_with(b"key") { Promise::Key } else { Promise::Weak });
     }
     words.iter().any(|word| WEAK_WORDS.contains(word)).then_some(Promise::Weak)
 }
 
 /// Whether a value given to such a name is a secret.
 pub(super) fn keeps(promise: Promise, form: Form, name: &[u8], value: &[u8]) -> bool {
-    if value.len() < 3 || filter::is_placeholder(value) || filter::is_labelled_digest(value) {
+    if value.len() < 3 || filter::is_placeholder(value) || promise != Promise::Password && filter::is_labelled_digest(value) {
         return false;
     }
     if matches!(form, Form::Bare | Form::Doubtful | Form::Element) && filter::is_expression(value) {
@@ -95,11 +98,16 @@ fn is_password(form: Form, value: &[u8]) -> bool {
         return false;
     }
     let simple = traits.digits == 0 && traits.symbols == 0;
+    // Labels in other scripts, and calls that a bare value runs into.
+    if value.iter().filter(|b| !b.is_ascii()).count() * 2 > value.len() || form != Form::Quoted && memchr::memchr(b'(', value).is_some() && value[0].is_ascii_alphabetic() && memchr::memchr(b'.', value).is_some() {
+        return false;
+    }
+    let hex = value.len() >= 16 && traits.only_hex(value) && traits.digits > 0;
     match form {
-        Form::Doubtful => !is_name_like(value) && (traits.digits > 0 && traits.letters() > 0 && (traits.symbols > 0 || is_random(value)) && value.len() >= 6),
+        Form::Doubtful => !is_name_like(value) && (traits.digits > 0 && traits.letters() > 0 && (traits.symbols > 0 || hex || is_random(value)) && value.len() >= 6),
         Form::Bare if simple => value.len() >= 5 && !is_word_list(value) && !is_type_like(value),
         Form::Quoted | Form::Element if simple => {
-            value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !(traits.upper > 0 && traits.lower > 0 && !is_random(value) && is_camel(value))
+            value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !(traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4)
         }
         _ => !is_dotted_name(value) && !is_word_list(value),
     }
@@ -339,12 +347,13 @@ fn is_about(word: &[u8]) -> bool {
 static PASSWORD_WORDS: &[&[u8]] = &[
     b"password", b"passwd", b"pwd", b"passwort", b"passphrase", b"pass", b"pw", b"passcode", b"senha", b"contrasena", b"kennwort", b"passwords", b"requirepass", b"masterauth",
     b"userpass", b"dbpass", b"dbpassword", b"dbpwd", b"userpassword", b"rootpassword", b"adminpassword", b"mypassword", b"storepass", b"keypass", b"storepassword", b"keypassword", b"mdp", b"haslo",
+    "\u{be44}\u{bc00}\u{bc88}\u{d638}".as_bytes(), "密码".as_bytes(), "口令".as_bytes(), "пароль".as_bytes(), "パスワード".as_bytes(), "contraseña".as_bytes(), "hasło".as_bytes(), b"wachtwoord", b"parola", b"heslo", b"salasana", b"passe",
     b"psk", b"wpapsk", b"passw", b"pswd", b"pssword", b"userpwd", b"bindpw", b"rootpw", b"dbpw", b"sshpass", b"smtppass", b"ldappassword", b"pgpassword", b"authpassword", b"loginpassword",
 ];
 
 static SECRET_WORDS: &[&[u8]] = &[
     b"secret", b"secrets", b"token", b"tokens", b"credential", b"credentials", b"creds", b"cred", b"apisecret", b"clientsecret", b"appsecret", b"authtoken", b"accesstoken", b"apitoken",
-    b"bottoken", b"secretkey", b"refreshtoken", b"bearertoken", b"usertoken", b"sessiontoken", b"secretaccesskey", b"jwt", b"bearer", b"pat", b"hmac", b"sharedsecret", b"jwtsecret", b"tokensecret",
+    b"bottoken", b"secretkey", b"refreshtoken", b"bearertoken", b"usertoken", b"sessiontoken", b"secretaccesskey", b"jwt", b"bearer", b"pat", b"hmac", b"sharedsecret", b"jwtsecret", b"tokensecret", b"community", b"pepper", b"authtok", b"bindtok",
 ];
 
 /// Words that make a `key` one to keep.
@@ -355,8 +364,8 @@ static KEY_WORDS: &[&[u8]] = &[
 ];
 
 static WEAK_WORDS: &[&[u8]] = &[
-    b"auth", b"salt", b"signature", b"session", b"sessionid", b"sid", b"webhook", b"seed", b"otp", b"license", b"pepper", b"cipher", b"sas", b"sig", b"signing", b"nonce",
-    b"apikeys", b"encryption", b"dsn", b"private", b"consumer", b"sessid", b"passkey", b"hash", b"hook",
+    b"auth", b"salt", b"signature", b"session", b"sessionid", b"sid", b"webhook", b"seed", b"otp", b"license", b"cipher", b"sas", b"sig", b"signing", b"nonce",
+    b"apikeys", b"encryption", b"dsn", b"private", b"consumer", b"encrypt", b"sessid", b"passkey", b"hash", b"hook",
 ];
 
 /// Words that say the value may be seen.
@@ -370,5 +379,15 @@ static PUBLIC_WORDS: &[&[u8]] = &[
 pub(super) fn is_about_only(name: &[u8]) -> bool {
     let words = Words::of(name);
     let words = words.as_slice();
-    words.last().is_some_and(|last| matches!(*last, b"commit" | b"rev" | b"revision" | b"hash") || is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid"))
+    is_public_id(name) || words.last().is_some_and(|last| matches!(*last, b"commit" | b"rev" | b"revision" | b"hash") || is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid"))
+}
+
+/// `client_id`, `projectId`: the half of a pair that everybody may know.
+fn is_public_id(name: &[u8]) -> bool {
+    const IDS: [&[u8]; 18] = [
+        b"clientid", b"appid", b"applicationid", b"projectid", b"accountid", b"zoneid", b"orgid", b"organizationid", b"tenantid", b"teamid", b"workspaceid", b"siteid", b"serviceid",
+        b"environmentid", b"subscriptionid", b"portalid", b"userid", b"channelid",
+    ];
+    let compact: Vec<u8> = name.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    IDS.iter().any(|id| compact.ends_with(id))
 }

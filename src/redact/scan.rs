@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::assign::{self, Assignment, Form};
 use super::chance::entropy;
+use super::file_kind::FileKind;
 use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
 use super::vocab::{Action, Hit, Loaded, Vocabulary};
@@ -28,6 +29,9 @@ pub(super) struct Scratch {
 
 /// Adds the span of every secret in the region.
 pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<Span>) {
+    if FileKind::is_secret_file(region.path) {
+        whole_lines(region, out);
+    }
     let mut lower = std::mem::take(&mut scratch.lower);
     let mut at = 0;
     let mut resume = 0;
@@ -43,10 +47,22 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
     scratch.lower = lower;
 }
 
+/// In a file that holds nothing but a secret, a line is one.
+fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
+    let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
+    while let Some(line) = current {
+        let text = region.text(line);
+        if text.len() >= 8 && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t')) && names::keeps(names::Promise::Password, Form::Bare, b"", text) {
+            out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
+        }
+        current = region.next(line);
+    }
+}
+
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
     let lower = text.to_ascii_lowercase();
-    let region = Region { bytes: text, prefix: 0, kind: super::file_kind::FileKind::Config, path: b"" };
+    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
     let mut out = Vec::new();
     let mut scanner =
         Scanner { region: &region, vocabulary: Vocabulary::shared(), scratch, out: &mut out, block: 0, lower: &lower, depth: 1, done: Done::default() };
@@ -127,7 +143,7 @@ impl Scanner<'_, '_, '_> {
                 }
                 Action::Dashes => {
                     if read <= line.end && line.start + hit.at < read {
-                        read = read.max(self.dashes(line, text));
+                        read = read.max(self.dashes(line));
                     }
                 }
                 Action::Manifest => {
@@ -137,10 +153,13 @@ impl Scanner<'_, '_, '_> {
                 }
             }
         }
-        if hits.iter().any(|hit| matches!(hit.action, Action::Assign)) && text.len() < 256 {
-            manifest::paired_value(self.region, line, self.out);
+        if text.len() < 256 && hits.iter().any(|hit| matches!(hit.action, Action::Assign | Action::Assigned(_))) {
+            let whole = 0..text.len();
+            let mut found = Vec::new();
+            manifest::paired_value(self.region, line, |value| self.vendor(lower, &whole, value, Form::Quoted, &hits), &mut found);
+            self.out.append(&mut found);
         }
-        if text.len() >= 60 && text.len() <= 128 && line.start >= self.done.fragment && keys::solid(text).is_some() {
+        if text.len() >= 32 && text.len() <= 160 && line.start >= self.done.fragment && keys::solid(text).is_some() {
             self.done.fragment = keys::fragment(self.region, line, self.out);
         }
         self.scratch.hits = hits;
@@ -158,8 +177,9 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn dashes(&mut self, line: Line, text: &[u8]) -> usize {
-        let telling = text.starts_with(b"Private-Lines") || memchr::memmem::find(text, b"PRIVATE").is_some() || memchr::memmem::find(text, b"KEY").is_some() || memchr::memmem::find(text, b"private").is_some();
+    fn dashes(&mut self, line: Line) -> usize {
+        let lower = &self.lower[line.start - self.block..line.end - self.block];
+        let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
         if telling { keys::marked(self.region, line, self.out) } else { line.end }
     }
 
@@ -202,18 +222,26 @@ impl Scanner<'_, '_, '_> {
         if text[..name.start].ends_with(b"://") {
             return name.end;
         }
-        let Some(Assignment { name, value, form }) = assign::read(text, at, self.region.kind) else {
-            return name.end;
-        };
-        let literal = &text[value.clone()];
-        if let Some(rule) = self.vendor(lower, &name, literal, form, hits) {
-            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: Name::Rule(rule) });
-        } else if let Some(promise) = names::promise(&text[name.clone()])
-            && names::keeps(promise, form, &text[name.clone()], literal)
+        if let Some(Assignment { value, form, .. }) = assign::read(text, at, self.region.kind)
+            && let Some(rule) = self.judge(text, lower, &name, &text[value.clone()], form, hits)
         {
-            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: Name::Generic(promise.rule()) });
+            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: rule });
+        } else if manifest::goes_on_below(&text[name.end..])
+            && let Some((start, end, form)) = manifest::value_below(self.region, line)
+            && let Some(rule) = self.judge(text, lower, &name, &self.region.bytes[start..end], form, hits)
+        {
+            self.out.push(Span { start, end, name: rule });
         }
         name.end
+    }
+
+    /// Which rule, if any, says that a value given to this name is a secret.
+    fn judge(&self, text: &[u8], lower: &[u8], name: &std::ops::Range<usize>, literal: &[u8], form: Form, hits: &[Hit]) -> Option<Name> {
+        if let Some(rule) = self.vendor(lower, name, literal, form, hits) {
+            return Some(Name::Rule(rule));
+        }
+        let promise = names::promise(&text[name.clone()])?;
+        names::keeps(promise, form, &text[name.clone()], literal).then(|| Name::Generic(promise.rule()))
     }
 
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.

@@ -10,7 +10,7 @@ const LIMIT: usize = 1024;
 
 /// Adds the password, or the token that stands for a user, of the URL whose `://` is at `at`.
 pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
-    if line[at..].starts_with(b"@tcp(") {
+    if line[at] == b'@' {
         return dsn(line, at, out);
     }
     let start = at + 3;

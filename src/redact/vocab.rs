@@ -98,6 +98,7 @@ impl Vocabulary {
         }
         built.add(b"://", Action::Url);
         built.add(b"@tcp(", Action::Url);
+        built.add(b"@unix(", Action::Url);
         built.add(b"-----", Action::Dashes);
         built.add(b"private-lines", Action::Dashes);
         built.add(b"kind", Action::Manifest);
