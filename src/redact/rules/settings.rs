@@ -6,6 +6,7 @@ use super::{assigned, nearby, pattern};
 
 pub(super) static RULES: &[Rule] = &[
     // Framework settings.
+
     pattern(
         "ASPNET_MACHINE_KEY",
         &["validationkey", "decryptionkey"],
@@ -99,7 +100,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "data_protection_key": "DN4eKfDxDvEsZclxfN4wsK2Uzvfzkdm6","#, "DN4eKfDxDvEsZclxfN4wsK2Uzvfzkdm6"),
         ])
         .misses(&[r#"cookie_region = "eu-central-1""#]),
+
     // Calls that take a secret.
+
     pattern(
         "JWT_SIGN_CALL",
         &["jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode", "jsonwebtoken"],
@@ -137,7 +140,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"tweepy.OAuthHandler(KEY, "pm8AzNLq4uJtDxEhzH1HS6uYeFEwMPqqI5SQeMWUZB7GKfP2Rd")"#, "pm8AzNLq4uJtDxEhzH1HS6uYeFEwMPqqI5SQeMWUZB7GKfP2Rd"),
         ])
         .misses(&[r#"tweepy.Client("bearer_token")"#]),
+
     // Command lines.
+
     pattern(
         "SECRET_STORE_CLI",
         &["gh secret set", "glab variable set", "gh variable set", "secrets put", "fly secrets", "flyctl secrets", "doppler secrets", "heroku config:set", "config:set", "supabase secrets"],

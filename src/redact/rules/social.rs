@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Meta, X, LinkedIn.
+
     prefixed("FACEBOOK_ACCESS_TOKEN", &["EAA"], Alnum, (80, 500))
         .hits(&[
             ("args: ['--auth', 'EAAG2fAsN6CGlMkBLG8G0NVFdZwo8Ouw5HtmcDRcdyepou4C8rYYxM0J912beQ3bDVzRyNF7OQ6RRkcXzW8xDPfEbIxJ2Fux6g5FrB2IQb40OREzzNlozKDHc2eomE1gXvwJhsSx1hhFfXs6LyLB0fPsT6YEpTA9jemR']", "EAAG2fAsN6CGlMkBLG8G0NVFdZwo8Ouw5HtmcDRcdyepou4C8rYYxM0J912beQ3bDVzRyNF7OQ6RRkcXzW8xDPfEbIxJ2Fux6g5FrB2IQb40OREzzNlozKDHc2eomE1gXvwJhsSx1hhFfXs6LyLB0fPsT6YEpTA9jemR"),
@@ -92,7 +93,9 @@ pub(super) static RULES: &[Rule] = &[
             ("https://api.example.com/v1/items?auth=AQUv6EEJILbJnaAdegq--Kb95sb8XeQrKayCbvbyZ5PUURiVghINsJMiunBVPcRpkPdYpjlBA0THVRUVpUJ_hCTwEvoWHbN8HTds615p6fkpB9Kc-wCGwZwnZdYVGBa4wCf9Z3LbTp9w9DO-s9p5g7xip48EViC5kztf4oldvvRo3YWY_UAFmgYGrL7OhzAsM2XjpLiM3p43w3X-xJMLqMezSQQMNde8ZpEYWvW2--RWp4Nlsvl1Atyxzr0FLUD9S2p_37H3aPA1I0-qR5ueJzk_2Nm4-gTAK6bGsrmGuOs_GRorIYjmCzXt1Y_gJpkbX5gm&page=2", "AQUv6EEJILbJnaAdegq--Kb95sb8XeQrKayCbvbyZ5PUURiVghINsJMiunBVPcRpkPdYpjlBA0THVRUVpUJ_hCTwEvoWHbN8HTds615p6fkpB9Kc-wCGwZwnZdYVGBa4wCf9Z3LbTp9w9DO-s9p5g7xip48EViC5kztf4oldvvRo3YWY_UAFmgYGrL7OhzAsM2XjpLiM3p43w3X-xJMLqMezSQQMNde8ZpEYWvW2--RWp4Nlsvl1Atyxzr0FLUD9S2p_37H3aPA1I0-qR5ueJzk_2Nm4-gTAK6bGsrmGuOs_GRorIYjmCzXt1Y_gJpkbX5gm"),
         ])
         .misses(&["# the console shows AQXpbcmwu and asks for the rest"]),
+
     // Media and games.
+
     prefixed("TWITCH_OAUTH_TOKEN", &["oauth:"], Lower, (30, 30))
         .entropy(3.0)
         .allow(&["^oauth:[a-z]+$"])

@@ -5,6 +5,7 @@ use super::pattern;
 
 pub(super) static RULES: &[Rule] = &[
     // Password hashes.
+
     pattern(
         "PHPASS_HASH",
         &["$p$", "$h$", "$s$"],
@@ -75,7 +76,9 @@ pub(super) static RULES: &[Rule] = &[
             ("SET PASSWORD FOR 'app' = '*E5BADA6EEEC89AA2CC819AEDA56497064F811DF9';", "*E5BADA6EEEC89AA2CC819AEDA56497064F811DF9"),
         ])
         .misses(&["SELECT '*' FROM passwords"]),
+
     // Bare key material.
+
     pattern(
         "DER_PRIVATE_KEY",
         &["ibadanbgkqhkig9w0baqefaasc", "ibaakc", "ibazcc", "ageambmgbyqgsm49", "ageambagbyqgsm49", "mhccaqee", "mhqcaqee", "migkageb", "mc4caqawbqydk2v"],
@@ -129,7 +132,9 @@ pub(super) static RULES: &[Rule] = &[
             ("ROTP::TOTP.new('B223UMWQBFXU5OZ75SX47CNTRIPB3A26')", "B223UMWQBFXU5OZ75SX47CNTRIPB3A26"),
         ])
         .misses(&[r#"totp("user")"#]),
+
     // Session cookies by name.
+
     pattern(
         "AUTH_COOKIE",
         &[".aspnetcore.", ".aspxauth", "li_at", "jsessionid", "phpsessid", "asp.net_sessionid", "laravel_session", "connect.sid", "wordpress_logged_in", "remember_web_", "sessionid", "_session=", "xsrf-token=", "__secure-", "_shibsession_", "sid=", "user_session=", "d_ticket", "sapisid="],
