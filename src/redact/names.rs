@@ -388,6 +388,6 @@ fn is_public_id(name: &[u8]) -> bool {
         b"clientid", b"appid", b"applicationid", b"projectid", b"accountid", b"zoneid", b"orgid", b"organizationid", b"tenantid", b"teamid", b"workspaceid", b"siteid", b"serviceid",
         b"environmentid", b"subscriptionid", b"portalid", b"userid", b"channelid",
     ];
-    let compact: Vec<u8> = name.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    let compact: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     IDS.iter().any(|id| compact.ends_with(id))
 }
