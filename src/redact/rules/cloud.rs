@@ -100,7 +100,8 @@ pub(super) static RULES: &[Rule] = &[
         "(?i)[?&]Signature=([0-9A-Za-z%+/=]{20,80})",
     )
         .hits(&[
-            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D", "KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D"),
+            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJCngPsZ3LdsI9DOeeG02Zry%3D", "KbdUJCngPsZ3LdsI9DOeeG02Zry%3D"),
+            (r#"url: "https://c.s3.amazonaws.com/y?Signature=1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D&AWSAccessKeyId=$ID""#, "1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D"),
         ])
         .misses(&["https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Signature=$SIG"]),
 

@@ -64,6 +64,7 @@ pub(super) static RULES: &[Rule] = &[
     )
         .hits(&[
             ("'crypt' => ['key' => '8a90f93b4c0f7bf23650734d943c8dab'],", "8a90f93b4c0f7bf23650734d943c8dab"),
+            (r#""crypt" => [ "key" => "db4b923810b67929474572c5a98025f8" ],"#, "db4b923810b67929474572c5a98025f8"),
         ])
         .misses(&["'crypt' => ['key' => $key],"]),
     assigned("EVENT_ROUTING_KEY", &["routingkey", "integrationkey", "servicekey"], HexLower, (32, 32))
@@ -217,6 +218,7 @@ pub(super) static RULES: &[Rule] = &[
     )
         .hits(&[
             ("auth-user-pass ann B7Zb0xU348G7", "B7Zb0xU348G7"),
+            ("  auth-user-pass bob@example.com Zhv4bjFZyjRLrEeZ", "Zhv4bjFZyjRLrEeZ"),
         ])
         .misses(&["auth-user-pass /etc/openvpn/login.conf"]),
     pattern(
@@ -250,6 +252,7 @@ pub(super) static RULES: &[Rule] = &[
     )
         .hits(&[
             ("pw: {{ 'wSXrxM1pJX7a' | password_hash }}", "wSXrxM1pJX7a"),
+            (r#"hash: "{{ 'QLLeTwwFYXgI' | password_hash }}""#, "QLLeTwwFYXgI"),
         ])
         .misses(&["pw: {{ user_pw | password_hash }}"]),
 ];
