@@ -7,6 +7,7 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble, last_object};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
+use crate::validate::schema;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Claude,
@@ -45,7 +46,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
         argv.add("--print");
     }
     argv.set(&["--output-format"], "json");
-    argv.set(&["--json-schema"], super::pending::strict_schema().to_string());
+    argv.set(&["--json-schema"], schema::strict_text());
     // A project's settings can run commands and send the key elsewhere.
     argv.set(&["--setting-sources"], "user");
     argv.set(&["--tools"], "");
@@ -113,7 +114,7 @@ fn answer(left: &Left<'_>, envelope: Envelope) -> Result<String, Trouble> {
         let said = said(&envelope);
         let refused = envelope.stop_reason.as_deref() == Some("refusal");
         return Err(if refused || envelope.subtype == "error_max_structured_output_retries" {
-            Trouble::Unusable(said)
+            Trouble::Refused(said)
         } else {
             Trouble::Failed(said)
         });

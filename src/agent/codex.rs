@@ -8,6 +8,7 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
+use crate::validate::schema;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Codex,
@@ -52,8 +53,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
-    let schema = super::pending::strict_schema();
-    let schema_file = start.write(SCHEMA_FILE, &schema.to_string())?;
+    let schema_file = start.write(SCHEMA_FILE, &schema::strict_text())?;
     let answer_file = start.room.path(ANSWER_FILE);
     let argv = &mut start.argv;
     if !argv.has_word(&["exec", "e"]) {

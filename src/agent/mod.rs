@@ -85,6 +85,16 @@ pub enum Limit {
     Bytes(usize),
 }
 
+impl Limit {
+    /// Characters that fit whatever they are.
+    pub fn chars(self) -> usize {
+        match self {
+            Self::Chars(most) => most,
+            Self::Bytes(most) => most / 4,
+        }
+    }
+}
+
 /// One start of an agent, while it is being put together.
 pub(crate) struct Start<'a> {
     pub(crate) agent: &'static Agent,
@@ -121,8 +131,10 @@ pub(crate) struct Reading {
 pub(crate) enum Trouble {
     /// The program failed.
     Failed(String),
-    /// It ran well and has nothing that can be used.
+    /// It ran well and has nothing that can be used; asking again may help.
     Unusable(String),
+    /// The model would not answer, and asking again is in vain.
+    Refused(String),
 }
 
 /// What a review needs.

@@ -4,6 +4,7 @@ pub mod plan;
 pub mod position;
 pub mod render;
 pub mod sanitize;
+pub mod send;
 pub mod suggestion;
 pub mod summary;
 pub mod timezone;

@@ -293,13 +293,23 @@ impl Reader<'_> {
         if let Some(start) = self.wrapped(at) {
             return self.quoted(start);
         }
-        let form =
-            if self.name.start > 0 && self.line[self.name.start..].starts_with(b"-") || self.kind.has_bare_literals() {
-                Form::Bare
-            } else {
-                Form::Doubtful
-            };
-        self.bare(at, form)
+        let flag = self.line[self.name.start..].starts_with(b"-");
+        let (value, form) = self.bare(at, Form::Doubtful)?;
+        let bare = flag || self.kind.has_bare_literals() || self.is_setting(&value);
+        Some((value, if bare { Form::Bare } else { form }))
+    }
+
+    /// In text of unknown kind: `NAME=value` or `name: value` with a line to itself.
+    fn is_setting(&self, value: &Range<usize>) -> bool {
+        if self.kind != FileKind::Unknown {
+            return false;
+        }
+        let lead = self.line[..self.name.start].trim_ascii();
+        let rest = self.line[value.end..].trim_ascii();
+        let leads = lead.is_empty()
+            || matches!(lead, b"export" | b"set" | b"ENV" | b"ARG" | b"-" | b"setx" | b"$" | b"+" | b"-e" | b"*");
+        let tight = self.at(value.start - 1) == b'=';
+        leads && (rest.is_empty() || rest.starts_with(b"#") || tight && lead.is_empty())
     }
 
     /// Where the quote of a literal starts, past a string prefix such as `b`, `r`, `@` or `L`.
@@ -381,7 +391,9 @@ impl Reader<'_> {
     /// A bare word.
     fn bare(&self, at: usize, form: Form) -> Value {
         let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
-        if window.starts_with(b"#") || window.starts_with(b"//") || window.starts_with(b"/*") {
+        let comment = window.starts_with(b"#")
+            && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
+        if comment || window.starts_with(b"//") || window.starts_with(b"/*") {
             return None;
         }
         let flow = !self.kind.is_line_oriented()

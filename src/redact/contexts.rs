@@ -17,6 +17,14 @@ const fn context(
     Rule { name, shape: Shape::Pattern { keywords, regex, near: false }, entropy: 0.0, allow: &[], hits, misses }
 }
 
+/// The same rule, with values it lets pass.
+const fn letting_pass(rule: Rule, allow: &'static [&'static str]) -> Rule {
+    Rule { allow, ..rule }
+}
+
+/// Words without a digit are prose about the scheme.
+const PROSE: &[&str] = &["^[A-Za-z_.:/-]+$"];
+
 pub(super) static RULES: &[Rule] = &[
     context(
         "CURL_USER",
@@ -322,7 +330,7 @@ pub(super) static RULES: &[Rule] = &[
     context(
         "SQL_IDENTIFIED_BY",
         &["identified", "password '", "password="],
-        r#"(?i)\bIDENTIFIED\s+(?:WITH\s+\S+\s+)?(?:BY|AS)\s+(?:PASSWORD\s+)?["']?([^\s"';$]{3,200})"#,
+        r#"(?i:\bIDENTIFIED\s+(?:WITH\s+\S+\s+)?(?:BY|AS)\s+(?:PASSWORD\s+)?)["']([^\s"';$]{3,200})|\bIDENTIFIED BY ([^\s"';$]{4,200})"#,
         &[
             ("CREATE USER 'app'@'%' IDENTIFIED BY 'Zx81kQm3';", "Zx81kQm3"),
             ("GRANT ALL ON x.* TO app IDENTIFIED BY 'Lw09vTb7'", "Lw09vTb7"),
@@ -430,35 +438,44 @@ pub(super) static RULES: &[Rule] = &[
         &[("auth := smtp.PlainAuth(\"\", \"bot@example.com\", \"Zx81kQm3\", \"smtp.example.com\")", "Zx81kQm3")],
         &["smtp.PlainAuth(\"\", user, password, host)"],
     ),
-    context(
-        "AUTHORIZATION_HEADER",
-        &["authorization"],
-        r#"(?i)\bauthorization["']?\s*(?:[:=,]|=>|\]\s*=)\s*[bru]?\\?["'`]?(?:(?:bearer|token|basic|apikey|api-key|key|digest|negotiate|ntlm|splunk|genie[- ]?key|ssws|bot|hawk|oauth|jwt|aws4-hmac-sha256)[ :=+]+)?([A-Za-z0-9][A-Za-z0-9._~+/:=-]{11,4000})"#,
-        &[
-            ("Authorization: Bearer Zx81kQm3Lw09vTb7Rn5c", "Zx81kQm3Lw09vTb7Rn5c"),
-            ("-H 'Authorization: token Lw09vTb7Rn5cZx81kQm3'", "Lw09vTb7Rn5cZx81kQm3"),
-            ("headers = {\"Authorization\": \"Basic Y2k6WngxOGtRbTM=\"}", "Y2k6WngxOGtRbTM="),
-        ],
-        &[
-            "Authorization: Bearer $TOKEN",
-            "headers: { Authorization: `Bearer ${token}` }",
-            "authorization: AuthorizationService",
-            "\"Authorization\": \"Bearer <token>\"",
-        ],
+    letting_pass(
+        context(
+            "AUTHORIZATION_HEADER",
+            &["authorization"],
+            r#"(?i)\bauthorization["']?\s*(?:[:=,]|=>|\]\s*=)\s*[bru]?\\?["'`]?(?:(?:bearer|token|basic|apikey|api-key|key|digest|negotiate|ntlm|splunk|genie[- ]?key|ssws|bot|hawk|oauth|jwt|aws4-hmac-sha256)[ :=+]+)?([A-Za-z0-9][A-Za-z0-9._~+/:-]{11,4000}={0,2})"#,
+            &[
+                ("Authorization: Bearer Zx81kQm3Lw09vTb7Rn5c", "Zx81kQm3Lw09vTb7Rn5c"),
+                ("-H 'Authorization: token Lw09vTb7Rn5cZx81kQm3'", "Lw09vTb7Rn5cZx81kQm3"),
+                ("headers = {\"Authorization\": \"Basic Y2k6WngxOGtRbTM=\"}", "Y2k6WngxOGtRbTM="),
+            ],
+            &[
+                "Authorization: Bearer $TOKEN",
+                "headers: { Authorization: `Bearer ${token}` }",
+                "authorization: AuthorizationService",
+                "\"Authorization\": \"Bearer <token>\"",
+            ],
+        ),
+        PROSE,
     ),
-    context(
-        "BEARER_TOKEN",
-        &["bearer"],
-        r#"(?i)\bbearer[ +:=]+["']?([A-Za-z0-9][A-Za-z0-9._~+/-]{15,4000}=*)"#,
-        &[("curl -H \"X: Bearer Zx81kQm3Lw09vTb7Rn5c\" https://x", "Zx81kQm3Lw09vTb7Rn5c")],
-        &["bearer authentication_scheme_name", "Bearer <access-token>", "bearerAuth: BearerAuthentication"],
+    letting_pass(
+        context(
+            "BEARER_TOKEN",
+            &["bearer"],
+            r#"(?i)\bbearer[ +:=]+["']?([A-Za-z0-9][A-Za-z0-9._~+/-]{15,4000}=*)"#,
+            &[("curl -H \"X: Bearer Zx81kQm3Lw09vTb7Rn5c\" https://x", "Zx81kQm3Lw09vTb7Rn5c")],
+            &["bearer authentication_scheme_name", "Bearer <access-token>", "bearerAuth: BearerAuthentication"],
+        ),
+        PROSE,
     ),
-    context(
-        "BASIC_AUTH",
-        &["basic "],
-        r#"(?i)\bbasic\s+([A-Za-z0-9+/]{10,400}={0,2})"#,
-        &[("proxy_set_header X \"Basic Y2k6WngxOGtRbTM=\";", "Y2k6WngxOGtRbTM=")],
-        &["basic understanding", "Basic authentication"],
+    letting_pass(
+        context(
+            "BASIC_AUTH",
+            &["basic "],
+            r#"(?i)\bbasic\s+([A-Za-z0-9+/]{10,400}={0,2})"#,
+            &[("proxy_set_header X \"Basic Y2k6WngxOGtRbTM=\";", "Y2k6WngxOGtRbTM=")],
+            &["basic understanding", "Basic authentication"],
+        ),
+        PROSE,
     ),
     context(
         "SESSION_COOKIE",

@@ -477,6 +477,8 @@ static FILLER_WORDS: &[&str] = &[
     "true",
     "type",
     "undefined",
+    "unique",
+    "phrase",
     "unknown",
     "unset",
     "update",

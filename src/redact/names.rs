@@ -221,7 +221,10 @@ fn is_strong(form: Form, value: &[u8]) -> bool {
 
 /// `some_name2`, `SomeName`: an identifier rather than a drawn value.
 fn is_name_like(value: &[u8]) -> bool {
-    value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
+    let hex = value.len() >= 16
+        && value.iter().all(u8::is_ascii_hexdigit)
+        && value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
+    !hex && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
 }
 
 /// `auth.login.title`, `user-token`, `a/b/c`: written words with separators.
@@ -762,13 +765,11 @@ static KEY_WORDS: &[&[u8]] = &[
 
 static WEAK_WORDS: &[&[u8]] = &[
     b"auth",
-    b"authorization",
     b"salt",
     b"signature",
     b"session",
     b"sessionid",
     b"sid",
-    b"cookie",
     b"webhook",
     b"seed",
     b"otp",
@@ -845,7 +846,8 @@ static PUBLIC_WORDS: &[&[u8]] = &[
 pub(super) fn is_about_only(name: &[u8]) -> bool {
     let words = Words::of(name);
     let words = words.as_slice();
-    words
-        .last()
-        .is_some_and(|last| is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid"))
+    words.last().is_some_and(|last| {
+        matches!(*last, b"commit" | b"rev" | b"revision" | b"hash")
+            || is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid")
+    })
 }

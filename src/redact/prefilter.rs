@@ -8,8 +8,30 @@ use super::scan;
 
 /// Words that can stand beside a short secret. Lower-case; the contexts' own words are added to them.
 pub(super) static WORDS: &[&str] = &[
-    "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "://", "-----", "_pw", "dbpw", "bindpw", "rootpw",
-    "userpw", "senha", "kennwort", "bearer", "cookie", "contrase", "mdp", "haslo", "dsn",
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "psk",
+    "://",
+    "-----",
+    "_pw",
+    "dbpw",
+    "bindpw",
+    "rootpw",
+    "userpw",
+    "senha",
+    "kennwort",
+    "bearer",
+    "cookie",
+    "contrase",
+    "mdp",
+    "haslo",
+    "dsn",
+    "contribsys",
 ];
 
 /// The shortest run of token characters that makes a line a candidate by itself.

@@ -20,7 +20,9 @@ mod payment;
 mod quality;
 mod registry;
 mod saas;
+mod settings;
 mod social;
+mod stored;
 
 use super::rule::{Charset, Rule, Shape};
 
@@ -44,6 +46,8 @@ pub(super) static RULES: &[&[Rule]] = &[
     saas::RULES,
     content::RULES,
     social::RULES,
+    stored::RULES,
+    settings::RULES,
 ];
 
 type Samples = &'static [(&'static str, &'static str)];

@@ -222,8 +222,13 @@ impl Scanner<'_, '_, '_> {
 
     /// Reads the assignment around `at`; gives the end of its name, so that no name is read twice.
     fn assigned(&mut self, line: Line, text: &[u8], lower: &[u8], at: usize, hits: &[Hit]) -> usize {
+        let name = assign::name_around(text, at);
+        // The user of a URL is not assigned its password: the URL's own reader knows where that ends.
+        if text[..name.start].ends_with(b"://") {
+            return name.end;
+        }
         let Some(Assignment { name, value, form }) = assign::read(text, at, self.region.kind) else {
-            return assign::name_around(text, at).end;
+            return name.end;
         };
         let literal = &text[value.clone()];
         if let Some(rule) = self.vendor(lower, &name, literal, form, hits) {
@@ -318,7 +323,7 @@ impl Scanner<'_, '_, '_> {
             {
                 continue;
             }
-            if generic && filter::is_placeholder(value) {
+            if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
             self.out.push(Span {

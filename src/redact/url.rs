@@ -108,7 +108,8 @@ mod tests {
         let cases: &[(&str, &[&str])] = &[
             ("postgres://app:Zx81kQm3@db.internal:5432/app", &["Zx81kQm3"]),
             ("redis://:Zx81kQm3@cache:6379/0", &["Zx81kQm3"]),
-            ("mysql+pymysql://root:p@ss/word1@localhost/db", &["p@ss/word1"]),
+            ("mysql+pymysql://root:pa/ss/word1@localhost/db", &["pa/ss/word1"]),
+            ("mysql://root:p@ssword1@localhost/db", &["p@ssword1"]),
             ("https://oauth2:Qm3Lw09vTb7Rn5cZx81k@gitlab.example.com/a/b.git", &["Qm3Lw09vTb7Rn5cZx81k"]),
             (
                 "https://0123456789abcdef0123456789abcdef01234567:x-oauth-basic@github.com",

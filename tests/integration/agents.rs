@@ -1,4 +1,7 @@
 //! Agents: real processes, real CLIs, loopback model servers.
 
+mod clis;
+mod cursor;
+mod model;
 mod process;
 mod support;
