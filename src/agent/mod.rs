@@ -12,7 +12,6 @@ mod command;
 mod cursor;
 mod gemini;
 mod opencode;
-mod pending;
 pub mod process;
 mod record;
 mod room;
@@ -33,7 +32,8 @@ use crate::config::{CiContext, Environment};
 use crate::contracts::{AgentConfig, AgentKind, AgentReviewOutput, AgentRun, AppConfig, Timings, TokenUsage};
 use crate::error::{Error, Failure, Result};
 use crate::events::{Event, Events};
-use crate::redact::{Engine, Redacted};
+use crate::prompt;
+use crate::redact::{Engine, Output, Redacted};
 use crate::validate::ParseProblems;
 use crate::workdir::{Artifact, Workdir};
 
@@ -193,7 +193,6 @@ pub fn locate(agent: &Agent, config: &AgentConfig, path: Option<&OsStr>, start: 
 /// Asks the agent for a review, and again with the reasons when the answer does not hold.
 pub async fn review(request: &Request<'_>) -> Result<Answer> {
     let agent = request.agent;
-    agent.check_size(request.prompt)?;
     check_time(request)?;
     warn_of_refused(request);
     let attempts = if agent.repairs { request.config.agent.max_json_retries.get() } else { 1 };
@@ -205,11 +204,14 @@ pub async fn review(request: &Request<'_>) -> Result<Answer> {
             request.workdir.text(Artifact::PromptAttempt(number), prompt)?;
         }
         let prompt = repair.as_ref().unwrap_or(request.prompt);
+        agent.check_size(prompt)?;
         match attempt::ask(request, &mut recorder, number, prompt, job_ends).await? {
             Ok(output) => return Ok(recorder.answer(output)),
             Err(problems) if number as usize >= attempts => return Err(exhausted(agent, number, &problems)),
             Err(problems) => {
-                repair = Some(pending::repair(request.prompt, &problems, &request.config.agent.json_repair_prompt));
+                let sentence = &request.config.agent.json_repair_prompt;
+                let text = prompt::repair(request.prompt.as_str(), &problems, sentence);
+                repair = Some(request.engine.redact(Output::Prompt, &text));
             }
         }
     }
@@ -220,6 +222,14 @@ impl Agent {
     /// Its name as the configuration spells it.
     pub fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    /// Most characters of a prompt that are sure to fit.
+    pub fn max_prompt_chars(&self) -> Option<usize> {
+        self.max_prompt.map(|limit| match limit {
+            Limit::Chars(most) => most,
+            Limit::Bytes(most) => most / 4,
+        })
     }
 
     fn check_size(&self, prompt: &Redacted) -> Result<()> {
