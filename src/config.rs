@@ -21,7 +21,8 @@ use layers::Layers;
 pub const CONFIG_FILE: &str = ".diffsan.toml";
 const PREFIX: &str = "DIFFSAN_";
 /// Variables of the prefix that are not configuration keys.
-const OTHER_VARIABLES: &[&str] = &["DIFFSAN_CONFIG_FILE", "DIFFSAN_GITLAB_TOKEN", "DIFFSAN_OPENAI_API_KEY"];
+const OTHER_VARIABLES: &[&str] =
+    &["DIFFSAN_CONFIG_FILE", "DIFFSAN_GITLAB_TOKEN", "DIFFSAN_OPENAI_API_KEY", "DIFFSAN_FAULT"];
 /// Largest configuration, instruction or template file.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 

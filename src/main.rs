@@ -67,22 +67,36 @@ fn review(args: &ReviewArgs) -> u8 {
     let console = Console::new(style(args, None));
     let env = Environment::read();
     silence_panics();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
+    let runtimes = Runtimes::new();
+    let (watch, work) = match runtimes {
+        Ok(Runtimes { watch, work }) => (watch, work),
         Err(error) => {
             let failure = Failure::new("could not start the runtime").caused_by(&error);
             complain(&console, &default_engine(&env), &Error::Format(failure));
             return 1;
         }
     };
-    let code = runtime.block_on(recorded(args, env, &console));
+    let code = watch.block_on(recorded(args, env, &console, &work));
     // A stage that is still computing must not keep a finished run alive.
-    runtime.shutdown_background();
+    work.shutdown_background();
     code
 }
 
-async fn recorded(args: &ReviewArgs, env: Environment, console: &Console) -> u8 {
+/// Signals are watched apart from the stages: a stage that computes for long must not keep them waiting.
+struct Runtimes {
+    watch: tokio::runtime::Runtime,
+    work: tokio::runtime::Runtime,
+}
+
+impl Runtimes {
+    fn new() -> std::io::Result<Self> {
+        let watch = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let work = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(Self { watch, work })
+    }
+}
+
+async fn recorded(args: &ReviewArgs, env: Environment, console: &Console, work: &tokio::runtime::Runtime) -> u8 {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
@@ -100,7 +114,7 @@ async fn recorded(args: &ReviewArgs, env: Environment, console: &Console) -> u8 
     };
     let run = Arc::new(run);
     if let (Ok(()), Some(request)) = (&outcome, request) {
-        let stages = tokio::spawn({
+        let stages = work.spawn({
             let run = Arc::clone(&run);
             async move { pipeline::review(&run, &request).await }
         });

@@ -122,6 +122,7 @@ impl Git {
         }
         let file = file.into_temp_path();
         let mut git = self.clone();
+        git.trusted.clear();
         git.environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL");
         git.environment.push(("GIT_CONFIG_GLOBAL".into(), file.as_os_str().to_owned()));
         git.config_file = Some(Arc::new(file));

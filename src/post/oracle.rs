@@ -71,7 +71,7 @@ fn own_suggestion(info: &str) -> bool {
 /// diffsan's own HTML: folded blocks, whose foreign words are in `<code>`, and markers.
 fn own_html(html: &str) -> bool {
     let own = concat!(
-        r"^(?:<details>|</details>|<summary>(?:[A-Za-z0-9 .,:()/\[\]*-]|<code>[^<>]*</code>|</?b>)*</summary>",
+        r"^(?:</details>|<details><summary>(?:[A-Za-z0-9 .,:()/\[\]*-]|<code>[^<>]*</code>|</?b>)*</summary>",
         r"|<!-- diffsan:[A-Za-z0-9._:+/=-]+ -->)$"
     );
     let own = Regex::new(own).expect("pattern");

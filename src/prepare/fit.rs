@@ -47,7 +47,7 @@ pub(super) fn fit(diff: &Diff<'_>, ranked: &[(usize, Rank)], rules: &Rules) -> V
         budget -= share_out(class, budget - reserved);
     }
     for file in &mut files {
-        budget -= file.grow(budget);
+        budget = file.grow(budget);
     }
     files.into_iter().map(Share::finish).collect()
 }
@@ -154,12 +154,11 @@ impl<'a> Share<'a> {
         if self.included { self.header + before - left } else { 0 }
     }
 
-    /// Takes more from what others left over; returns what that is.
-    fn grow(&mut self, budget: usize) -> usize {
+    /// Takes more from what others left over; returns what is left then.
+    fn grow(&mut self, mut left: usize) -> usize {
         if !self.included {
-            return self.fill(budget);
+            return left - self.fill(left);
         }
-        let mut left = budget;
         for hunk in self.wanted.clone() {
             let has = match &self.taken[hunk] {
                 Taken::Whole => continue,
@@ -175,7 +174,7 @@ impl<'a> Share<'a> {
                 left = has + left - size;
             }
         }
-        budget - left
+        left
     }
 
     fn take_part(&mut self, hunk: usize, budget: usize) -> Option<usize> {

@@ -17,25 +17,27 @@ const fn context(
     Rule { name, shape: Shape::Pattern { keywords, regex, near: false }, entropy: 0.0, allow: &[], hits, misses }
 }
 
+/// The same rule, with values it lets pass.
+const fn letting_pass(rule: Rule, allow: &'static [&'static str]) -> Rule {
+    Rule { allow, ..rule }
+}
+
+/// Words without a digit are prose about the scheme.
+const PROSE: &[&str] = &["^[A-Za-z_.:/-]+$"];
+
 pub(super) static RULES: &[Rule] = &[
     context(
         "CURL_USER",
         &["curl"],
         r#"\bcurl\b[^\n]{0,600}?\s(?:-u|--user|--proxy-user|-U)(?:\s+|=)?["']?[^\s:"'$]{1,100}:([^\s"']{3,200})"#,
-        &[
-            ("curl -u admin:Zx81kQm3 https://api.example.com/v1", "Zx81kQm3"),
-            ("  curl -s --user 'ci:Lw09v-Tb7' $URL", "Lw09v-Tb7"),
-        ],
+        &[("curl -u admin:Zx81kQm3 https://api.example.com/v1", "Zx81kQm3"), ("  curl -s --user 'ci:Lw09v-Tb7' $URL", "Lw09v-Tb7")],
         &["curl -u $USER:$PASS https://api.example.com", "curl -u user:password https://x"],
     ),
     context(
         "MYSQL_CLI_PASSWORD",
         &["mysql", "mariadb"],
         r#"\b(?:mysql|mariadb)(?:dump|admin|import|check|show|sh|-dump|-admin)?\b[^\n|;]{0,300}?\s-p["']?([^\s"'=$;|&-][^\s"';|&]{2,100})"#,
-        &[
-            ("mysql -h db -u root -pZx81kQm3 app < dump.sql", "Zx81kQm3"),
-            ("mysqldump -uroot -p'Lw09vTb7' app", "Lw09vTb7"),
-        ],
+        &[("mysql -h db -u root -pZx81kQm3 app < dump.sql", "Zx81kQm3"), ("mysqldump -uroot -p'Lw09vTb7' app", "Lw09vTb7")],
         &["mysql -u root -p app", "mysql -u root -p\"$PW\" app"],
     ),
     context(
@@ -49,10 +51,7 @@ pub(super) static RULES: &[Rule] = &[
         "CLI_LOGIN_PASSWORD",
         &["login", "docker", "podman", "helm"],
         r#"\b(?:login|registry)\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'$-][^\s"']{3,400})"#,
-        &[
-            ("docker login -u ci -p Zx81kQm3 registry.example.com", "Zx81kQm3"),
-            ("oc login https://c:6443 -u dev -p 'Lw09vTb7'", "Lw09vTb7"),
-        ],
+        &[("docker login -u ci -p Zx81kQm3 registry.example.com", "Zx81kQm3"), ("oc login https://c:6443 -u dev -p 'Lw09vTb7'", "Lw09vTb7")],
         &["docker login -u ci -p $CI_JOB_TOKEN registry", "docker login -p <password>"],
     ),
     context(
@@ -80,10 +79,7 @@ pub(super) static RULES: &[Rule] = &[
         "SQLPLUS_PASSWORD",
         &["sqlplus", "sqlldr", "expdp", "impdp", "rman", "jdbc:oracle", "exp ", "imp "],
         r#"(?:\b(?:sqlplus|sqlldr|expdp|impdp|rman|exp|imp)\b(?:\s+-\w+)*\s+["']?|jdbc:oracle:(?:thin|oci):)[\w.$]{1,40}/["']?([^\s@"'$/]{3,60})["']?@"#,
-        &[
-            ("sqlplus -s scott/Zx81kQm3@//db:1521/XE", "Zx81kQm3"),
-            ("url=jdbc:oracle:thin:app/Lw09vTb7@db:1521:XE", "Lw09vTb7"),
-        ],
+        &[("sqlplus -s scott/Zx81kQm3@//db:1521/XE", "Zx81kQm3"), ("url=jdbc:oracle:thin:app/Lw09vTb7@db:1521:XE", "Lw09vTb7")],
         &["sqlplus / as sysdba", "sqlplus scott/$PW@db"],
     ),
     context(
@@ -118,20 +114,14 @@ pub(super) static RULES: &[Rule] = &[
         "LFTP_PASSWORD",
         &["lftp", "ncftp", "smbclient", "rpcclient", "smbmap", "crackmapexec", "mount"],
         r#"(?:\b(?:lftp|ncftp\w*)\b[^\n|]{0,200}?\s-u\s*["']?[\w.@-]{1,60},|\b(?:smbclient|rpcclient)\b[^\n|]{0,200}?\s-U\s*["']?[\w.\\/@-]{1,60}%)([^\s"'$][^\s"']{2,100})"#,
-        &[
-            ("lftp -u deploy,Zx81kQm3 sftp://host", "Zx81kQm3"),
-            ("smbclient //srv/share -U 'bob%Lw09vTb7' -c ls", "Lw09vTb7"),
-        ],
+        &[("lftp -u deploy,Zx81kQm3 sftp://host", "Zx81kQm3"), ("smbclient //srv/share -U 'bob%Lw09vTb7' -c ls", "Lw09vTb7")],
         &["lftp -u deploy,$PW sftp://host"],
     ),
     context(
         "HTPASSWD_CLI",
         &["htpasswd"],
         r#"\bhtpasswd\s+(?:-\w+\s+)*-\w*b\w*\s+(?:-\w+\s+)*(?:\S+\s+)?[\w.@-]+\s+["']?([^\s"'$|>&-][^\s"'|>&]{2,100})["']?\s*(?:$|[|>&;#])"#,
-        &[
-            ("htpasswd -bc /etc/nginx/.htpasswd admin Zx81kQm3", "Zx81kQm3"),
-            ("htpasswd -nb admin Lw09vTb7", "Lw09vTb7"),
-        ],
+        &[("htpasswd -bc /etc/nginx/.htpasswd admin Zx81kQm3", "Zx81kQm3"), ("htpasswd -nb admin Lw09vTb7", "Lw09vTb7")],
         &["htpasswd -c /etc/nginx/.htpasswd admin"],
     ),
     context(
@@ -145,10 +135,7 @@ pub(super) static RULES: &[Rule] = &[
         "PIPED_PASSWORD",
         &["sudo -s", "--stdin", "password-stdin", "--passphrase-fd", "cryptsetup"],
         r#"\b(?:echo|printf)\s+(?:-\w+\s+)?(?:'%s'\s+|"%s"\s+)?["']?([^"'|\s$-][^"'|\s]{3,200})["']?\s*\|\s*(?:sudo\s+-S|sudo\s+\S+\s+-S|passwd\b[^\n]{0,40}--stdin|[^\n|]{0,200}(?:--password-stdin|--passphrase-fd|luks))"#,
-        &[
-            ("echo Zx81kQm3 | sudo -S apt update", "Zx81kQm3"),
-            ("echo 'Lw09vTb7' | docker login -u ci --password-stdin", "Lw09vTb7"),
-        ],
+        &[("echo Zx81kQm3 | sudo -S apt update", "Zx81kQm3"), ("echo 'Lw09vTb7' | docker login -u ci --password-stdin", "Lw09vTb7")],
         &["echo $PW | docker login -u ci --password-stdin", "echo \"$CI_TOKEN\" | sudo -S ls"],
     ),
     context(
@@ -176,34 +163,12 @@ pub(super) static RULES: &[Rule] = &[
         "REMOTE_DESKTOP_PASSWORD",
         &["freerdp", "rdesktop", "psexec", "winexe", "wmic", "cmdkey", "schtasks", "runas", "plink", "pscp", "winscp"],
         r#"(?i)\b(?:xfreerdp\d?|wlfreerdp|cmdkey|schtasks|sc(?:\.exe)?)\b[^\n]{0,300}?\s/(?:p|pass|rp):\s*["']?([^\s"'$%]{3,100})"#,
-        &[
-            ("xfreerdp /v:host /u:admin /p:Zx81kQm3", "Zx81kQm3"),
-            ("cmdkey /add:srv /user:bob /pass:Lw09vTb7", "Lw09vTb7"),
-        ],
+        &[("xfreerdp /v:host /u:admin /p:Zx81kQm3", "Zx81kQm3"), ("cmdkey /add:srv /user:bob /pass:Lw09vTb7", "Lw09vTb7")],
         &["xfreerdp /v:host /u:admin"],
     ),
     context(
         "SHORT_FLAG_PASSWORD",
-        &[
-            "psexec",
-            "rdesktop",
-            "plink",
-            "pscp",
-            "impacket",
-            "evil-winrm",
-            "crackmapexec",
-            "ansible-playbook",
-            "snmpset",
-            "ipmitool",
-            "svn ",
-            "hydra",
-            "wget",
-            "nmcli",
-            "az login",
-            "cf login",
-            "oc login",
-            "argocd",
-        ],
+        &["psexec", "rdesktop", "plink", "pscp", "impacket", "evil-winrm", "crackmapexec", "ansible-playbook", "snmpset", "ipmitool", "svn ", "hydra", "wget", "nmcli", "az login", "cf login", "oc login", "argocd"],
         r#"(?i)\b(?:psexec(?:64)?(?:\.exe)?|rdesktop|evil-winrm|crackmapexec|ipmitool|cf\s+login|az\s+login)\b[^\n|]{0,300}?\s-(?:p|P)\s+["']?([^\s"'$%-][^\s"']{3,100})|\b(?:plink|pscp)(?:\.exe)?\b[^\n|]{0,200}?\s-pw\s+["']?([^\s"'$%-][^\s"']{3,100})"#,
         &[("ipmitool -I lanplus -H bmc -U root -P Zx81kQm3 power status", "Zx81kQm3")],
         &["ipmitool -I lanplus -H bmc -U root -P \"$PW\" power"],
@@ -219,11 +184,7 @@ pub(super) static RULES: &[Rule] = &[
         "SNMP_COMMUNITY",
         &["snmp", "community"],
         r#"(?i)(?:\bsnmp(?:walk|get|set|bulkwalk|bulkget|getnext|trap|table|status|check)\b[^\n|]{0,100}?\s-c\s*|\bsnmp-server\s+community\s+|^\s*r[ow]community6?\s+|^\s*com2sec\s+\S+\s+\S+\s+|\bset\s+snmp\s+community\s+)["']?([^\s"'$<;-][^\s"';]{2,60})"#,
-        &[
-            ("snmpwalk -v2c -c Zx81kQm3 10.0.0.1", "Zx81kQm3"),
-            ("snmp-server community Lw09vTb7 RO", "Lw09vTb7"),
-            ("rocommunity Qm3Lw09v 10.0.0.0/8", "Qm3Lw09v"),
-        ],
+        &[("snmpwalk -v2c -c Zx81kQm3 10.0.0.1", "Zx81kQm3"), ("snmp-server community Lw09vTb7 RO", "Lw09vTb7"), ("rocommunity Qm3Lw09v 10.0.0.0/8", "Qm3Lw09v")],
         &["snmpwalk -v2c -c public 10.0.0.1", "the community edition"],
     ),
     context(
@@ -235,35 +196,16 @@ pub(super) static RULES: &[Rule] = &[
     ),
     context(
         "CISCO_PASSWORD",
-        &[
-            "enable ",
-            "password 7",
-            "secret 5",
-            "secret 9",
-            "secret 8",
-            "key 7",
-            "username ",
-            "key-string",
-            "pre-shared-key",
-        ],
+        &["enable ", "password 7", "secret 5", "secret 9", "secret 8", "key 7", "username ", "key-string", "pre-shared-key"],
         r#"(?i)^\s*(?:enable|username\s+\S+(?:\s+privilege\s+\d+)?|line\s+\S+|neighbor\s+\S+|tacacs-server|radius-server\s+\S+\s+\S+)?\s*(?:password|secret|key|key-string)\s+[05789]\s+["']?([^\s"']{4,160})"#,
-        &[
-            (
-                "enable secret 9 $9$Zx81kQm3Lw09vT$b7Rn5cZx81kQm3Lw09vTb7Rn5c",
-                "$9$Zx81kQm3Lw09vT$b7Rn5cZx81kQm3Lw09vTb7Rn5c",
-            ),
-            ("username admin password 7 0822455D0A16", "0822455D0A16"),
-        ],
+        &[("enable secret 9 $9$Zx81kQm3Lw09vT$b7Rn5cZx81kQm3Lw09vTb7Rn5c", "$9$Zx81kQm3Lw09vT$b7Rn5cZx81kQm3Lw09vTb7Rn5c"), ("username admin password 7 0822455D0A16", "0822455D0A16")],
         &["enable password"],
     ),
     context(
         "NETRC_PASSWORD",
         &["machine ", "login ", "default login"],
         r#"(?i)\b(?:login|user|account)\s+["']?\S+["']?\s+(?:password|passwd)\s+["']?([^\s"'$<\\][^\s"'\\]{2,400})"#,
-        &[
-            ("machine api.example.com login ci password Zx81kQm3", "Zx81kQm3"),
-            ("echo \"machine github.com login bot password Lw09vTb7\" > ~/.netrc", "Lw09vTb7"),
-        ],
+        &[("machine api.example.com login ci password Zx81kQm3", "Zx81kQm3"), ("echo \"machine github.com login bot password Lw09vTb7\" > ~/.netrc", "Lw09vTb7")],
         &["machine api.example.com login $USER password $PW", "the login page password field"],
     ),
     context(
@@ -277,39 +219,23 @@ pub(super) static RULES: &[Rule] = &[
         "BCRYPT_HASH",
         &["$2a$", "$2b$", "$2y$", "$2x$"],
         r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}",
-        &[(
-            "admin:$2y$10$Zx81kQm3Lw09vTb7Rn5cOuZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw0",
-            "$2y$10$Zx81kQm3Lw09vTb7Rn5cOuZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw0",
-        )],
+        &[("admin:$2y$10$Zx81kQm3Lw09vTb7Rn5cOuZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw0", "$2y$10$Zx81kQm3Lw09vTb7Rn5cOuZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw0")],
         &["cost $2y$10$"],
     ),
     context(
         "CRYPT_HASH",
         &["$apr1$", "$1$", "$5$", "$6$", "$y$", "$7$", "$8$", "$9$", "$gy$", "$md5"],
         r"\$(?:apr1|1|5|6|y|7|8|9|gy)\$(?:rounds=\d+\$)?[./A-Za-z0-9$=,]{2,64}\$[./A-Za-z0-9]{20,100}",
-        &[
-            (
-                "root:$6$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQ:19000:0",
-                "$6$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQ",
-            ),
-            ("bob:$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L.", "$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L."),
-        ],
+        &[("root:$6$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQ:19000:0", "$6$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQ"),
+          ("bob:$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L.", "$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L.")],
         &["cut -d: -f$1$2", "root:*:19000:0"],
     ),
     context(
         "ARGON2_HASH",
         &["$argon2", "$scrypt$", "pbkdf2_sha", "pbkdf2-sha", "scram-sha-256$", "bcrypt_sha256$", "$pbkdf2"],
         r"(?:\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$|\$scrypt\$ln=\d+,r=\d+,p=\d+\$|\$?pbkdf2[_-]sha\d+\$\d+\$|SCRAM-SHA-256\$\d+:|bcrypt_sha256\$\$2b\$\d+\$)[A-Za-z0-9+/=.$:]{20,300}",
-        &[
-            (
-                "hash = \"$argon2id$v=19$m=65536,t=3,p=4$Zx81kQm3Lw09vTb7$Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5\"",
-                "$argon2id$v=19$m=65536,t=3,p=4$Zx81kQm3Lw09vTb7$Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5",
-            ),
-            (
-                "pbkdf2_sha256$260000$Zx81kQm3Lw09$vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb=",
-                "pbkdf2_sha256$260000$Zx81kQm3Lw09$vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb=",
-            ),
-        ],
+        &[("hash = \"$argon2id$v=19$m=65536,t=3,p=4$Zx81kQm3Lw09vTb7$Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5\"", "$argon2id$v=19$m=65536,t=3,p=4$Zx81kQm3Lw09vTb7$Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5"),
+          ("pbkdf2_sha256$260000$Zx81kQm3Lw09$vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb=", "pbkdf2_sha256$260000$Zx81kQm3Lw09$vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb=")],
         &["algorithm = pbkdf2_sha256"],
     ),
     context(
@@ -322,11 +248,8 @@ pub(super) static RULES: &[Rule] = &[
     context(
         "SQL_IDENTIFIED_BY",
         &["identified", "password '", "password="],
-        r#"(?i)\bIDENTIFIED\s+(?:WITH\s+\S+\s+)?(?:BY|AS)\s+(?:PASSWORD\s+)?["']?([^\s"';$]{3,200})"#,
-        &[
-            ("CREATE USER 'app'@'%' IDENTIFIED BY 'Zx81kQm3';", "Zx81kQm3"),
-            ("GRANT ALL ON x.* TO app IDENTIFIED BY 'Lw09vTb7'", "Lw09vTb7"),
-        ],
+        r#"(?i:\bIDENTIFIED\s+(?:WITH\s+\S+\s+)?(?:BY|AS)\s+(?:PASSWORD\s+)?)["']([^\s"';$]{3,200})|\bIDENTIFIED BY ([^\s"';$]{4,200})"#,
+        &[("CREATE USER 'app'@'%' IDENTIFIED BY 'Zx81kQm3';", "Zx81kQm3"), ("GRANT ALL ON x.* TO app IDENTIFIED BY 'Lw09vTb7'", "Lw09vTb7")],
         &["IDENTIFIED BY '<password>'", "users identified by their e-mail"],
     ),
     context(
@@ -338,87 +261,21 @@ pub(super) static RULES: &[Rule] = &[
     ),
     context(
         "DATABASE_CONNECT_CALL",
-        &[
-            "mysqli",
-            "mysql_connect",
-            "getconnection",
-            "new pdo",
-            "cx_oracle",
-            "oracledb",
-            "oci_connect",
-            "mysql_pconnect",
-            "odbc_connect",
-            "mssql_connect",
-            "sqlalchemy",
-            "pymysql",
-            "mysql_real_connect",
-            "mysqldb",
-            "dbi->connect",
-            "dbconnect(",
-            "ftp(",
-            "pymssql",
-            "dbi.connect",
-            "mysqladmin",
-        ],
+        &["mysqli", "mysql_connect", "getconnection", "new pdo", "cx_oracle", "oracledb", "oci_connect", "mysql_pconnect", "odbc_connect", "mssql_connect", "sqlalchemy", "pymysql", "mysql_real_connect", "mysqldb", "dbi->connect", "dbconnect(", "ftp(", "pymssql", "dbi.connect", "mysqladmin"],
         r#"(?i)(?:mysqli_connect|mysqli_real_connect|mysql_p?connect|mysql_real_connect|new\s+mysqli|new\s+pdo|getConnection|cx_oracle\.connect|oracledb\.connect|oci_p?connect|odbc_p?connect|mssql_connect|pymysql\.connect|mysqldb\.connect|pymssql\.connect|dbi->connect|dbi\.connect|dbconnect|\bftp)\s*\(\s*[^,\n]{1,200},\s*[^,\n]{1,120},\s*["']([^"'$]{3,120})["']"#,
-        &[
-            ("$c = mysqli_connect('db', 'root', 'Zx81kQm3', 'app');", "Zx81kQm3"),
-            ("Connection c = DriverManager.getConnection(url, \"app\", \"Lw09vTb7\");", "Lw09vTb7"),
-            ("$db = new PDO('mysql:host=x', 'u', 'Qm3Lw09v');", "Qm3Lw09v"),
-        ],
-        &[
-            "mysqli_connect($h, $u, $p)",
-            "DriverManager.getConnection(url, user, password)",
-            "DriverManager.getConnection(\"a\", \"b\", \"password\")",
-        ],
+        &[("$c = mysqli_connect('db', 'root', 'Zx81kQm3', 'app');", "Zx81kQm3"), ("Connection c = DriverManager.getConnection(url, \"app\", \"Lw09vTb7\");", "Lw09vTb7"), ("$db = new PDO('mysql:host=x', 'u', 'Qm3Lw09v');", "Qm3Lw09v")],
+        &["mysqli_connect($h, $u, $p)", "DriverManager.getConnection(url, user, password)", "DriverManager.getConnection(\"a\", \"b\", \"password\")"],
     ),
     context(
         "LOGIN_CALL",
-        &[
-            "networkcredential",
-            "login(",
-            "basicauth",
-            "basic_auth",
-            "plainauth",
-            "passwordauthentication",
-            "usernamepasswordcredentials",
-            "auth=(",
-            "authenticate(",
-            "credentials(",
-            "basiccredentials",
-            "httpdigestauth",
-            "ntlmauth",
-            "logon(",
-            "signin(",
-            "sign_in(",
-            "plaincredentials",
-            "usernamepassword",
-            "withbasicauth",
-            "set_basic_auth",
-            "setbasicauth",
-            "auth(",
-            ".auth",
-        ],
+        &["networkcredential", "login(", "basicauth", "basic_auth", "plainauth", "passwordauthentication", "usernamepasswordcredentials", "auth=(", "authenticate(", "credentials(", "basiccredentials", "httpdigestauth", "ntlmauth", "logon(", "signin(", "sign_in(", "plaincredentials", "usernamepassword", "withbasicauth", "set_basic_auth", "setbasicauth", "auth(", ".auth"],
         r#"(?i)(?:networkcredential|\blogin|basicauth\w*|basic_auth|httpdigestauth|ntlmauth|passwordauthentication|usernamepassword\w*|\bauth\s*=\s*|\bauth|authenticate|credentials|logon|signin|sign_in|plaincredentials)\s*[(\[]\s*(?:\w+\s*[:=]\s*)?(?:new\s+)?[bru]?["'][^"'\n]{1,120}["']\s*,\s*(?:\w+\s*[:=]\s*)?[bru]?["']([^"'$]{3,200})["']"#,
-        &[
-            ("smtp.login('bot@example.com', 'Zx81kQm3')", "Zx81kQm3"),
-            ("var c = new NetworkCredential(\"svc\", \"Lw09vTb7\");", "Lw09vTb7"),
-            ("requests.get(url, auth=('ci', 'Qm3Lw09v'))", "Qm3Lw09v"),
-            ("req.SetBasicAuth(\"ci\", \"b7Rn5cZx\")", "b7Rn5cZx"),
-        ],
+        &[("smtp.login('bot@example.com', 'Zx81kQm3')", "Zx81kQm3"), ("var c = new NetworkCredential(\"svc\", \"Lw09vTb7\");", "Lw09vTb7"), ("requests.get(url, auth=('ci', 'Qm3Lw09v'))", "Qm3Lw09v"), ("req.SetBasicAuth(\"ci\", \"b7Rn5cZx\")", "b7Rn5cZx")],
         &["smtp.login(user, password)", "login('user', 'password')", "auth=('user', 'pass')"],
     ),
     context(
         "LOGIN_CALL_VARIABLE_USER",
-        &[
-            "networkcredential",
-            "login(",
-            "basicauth",
-            "basic_auth",
-            "passwordauthentication",
-            "usernamepasswordcredentials",
-            "auth=(",
-        ],
+        &["networkcredential", "login(", "basicauth", "basic_auth", "passwordauthentication", "usernamepasswordcredentials", "auth=("],
         r#"(?i)(?:networkcredential|(?:smtp|imap|ftp|mail|server|client|conn|session|browser|s|m)\w*\.login|basicauth\w*|basic_auth|passwordauthentication|usernamepasswordcredentials|\bauth\s*=\s*)\s*\(\s*[A-Za-z_][\w.\[\]"']{0,80}\s*,\s*[bru]?["']([^"'$]{3,200})["']"#,
         &[("server.login(SENDER, 'Zx81kQm3')", "Zx81kQm3"), ("new NetworkCredential(user, \"Lw09vTb7\")", "Lw09vTb7")],
         &["server.login(SENDER, PASSWORD)"],
@@ -430,82 +287,55 @@ pub(super) static RULES: &[Rule] = &[
         &[("auth := smtp.PlainAuth(\"\", \"bot@example.com\", \"Zx81kQm3\", \"smtp.example.com\")", "Zx81kQm3")],
         &["smtp.PlainAuth(\"\", user, password, host)"],
     ),
-    context(
-        "AUTHORIZATION_HEADER",
-        &["authorization"],
-        r#"(?i)\bauthorization["']?\s*(?:[:=,]|=>|\]\s*=)\s*[bru]?\\?["'`]?(?:(?:bearer|token|basic|apikey|api-key|key|digest|negotiate|ntlm|splunk|genie[- ]?key|ssws|bot|hawk|oauth|jwt|aws4-hmac-sha256)[ :=+]+)?([A-Za-z0-9][A-Za-z0-9._~+/:=-]{11,4000})"#,
-        &[
-            ("Authorization: Bearer Zx81kQm3Lw09vTb7Rn5c", "Zx81kQm3Lw09vTb7Rn5c"),
-            ("-H 'Authorization: token Lw09vTb7Rn5cZx81kQm3'", "Lw09vTb7Rn5cZx81kQm3"),
-            ("headers = {\"Authorization\": \"Basic Y2k6WngxOGtRbTM=\"}", "Y2k6WngxOGtRbTM="),
-        ],
-        &[
-            "Authorization: Bearer $TOKEN",
-            "headers: { Authorization: `Bearer ${token}` }",
-            "authorization: AuthorizationService",
-            "\"Authorization\": \"Bearer <token>\"",
-        ],
+    letting_pass(
+        context(
+            "AUTHORIZATION_HEADER",
+            &["authorization"],
+            r#"(?i)\bauthorization["']?\s*(?:[:=,]|=>|\]\s*=)\s*[bru]?\\?["'`]?(?:(?:bearer|token|basic|apikey|api-key|key|digest|negotiate|ntlm|splunk|genie[- ]?key|ssws|bot|hawk|oauth|jwt|aws4-hmac-sha256)[ :=+]+)?([A-Za-z0-9][A-Za-z0-9._~+/:-]{11,4000}={0,2})"#,
+            &[("Authorization: Bearer Zx81kQm3Lw09vTb7Rn5c", "Zx81kQm3Lw09vTb7Rn5c"), ("-H 'Authorization: token Lw09vTb7Rn5cZx81kQm3'", "Lw09vTb7Rn5cZx81kQm3"), ("headers = {\"Authorization\": \"Basic Y2k6WngxOGtRbTM=\"}", "Y2k6WngxOGtRbTM=")],
+            &["Authorization: Bearer $TOKEN", "headers: { Authorization: `Bearer ${token}` }", "authorization: AuthorizationService", "\"Authorization\": \"Bearer <token>\""],
+        ),
+        PROSE,
     ),
-    context(
-        "BEARER_TOKEN",
-        &["bearer"],
-        r#"(?i)\bbearer[ +:=]+["']?([A-Za-z0-9][A-Za-z0-9._~+/-]{15,4000}=*)"#,
-        &[("curl -H \"X: Bearer Zx81kQm3Lw09vTb7Rn5c\" https://x", "Zx81kQm3Lw09vTb7Rn5c")],
-        &["bearer authentication_scheme_name", "Bearer <access-token>", "bearerAuth: BearerAuthentication"],
+    letting_pass(
+        context(
+            "BEARER_TOKEN",
+            &["bearer"],
+            r#"(?i)\bbearer[ +:=]+["']?([A-Za-z0-9][A-Za-z0-9._~+/-]{15,4000}=*)"#,
+            &[("curl -H \"X: Bearer Zx81kQm3Lw09vTb7Rn5c\" https://x", "Zx81kQm3Lw09vTb7Rn5c")],
+            &["bearer authentication_scheme_name", "Bearer <access-token>", "bearerAuth: BearerAuthentication"],
+        ),
+        PROSE,
     ),
-    context(
-        "BASIC_AUTH",
-        &["basic "],
-        r#"(?i)\bbasic\s+([A-Za-z0-9+/]{10,400}={0,2})"#,
-        &[("proxy_set_header X \"Basic Y2k6WngxOGtRbTM=\";", "Y2k6WngxOGtRbTM=")],
-        &["basic understanding", "Basic authentication"],
+    letting_pass(
+        context(
+            "BASIC_AUTH",
+            &["basic "],
+            r#"(?i)\bbasic\s+([A-Za-z0-9+/]{10,400}={0,2})"#,
+            &[("proxy_set_header X \"Basic Y2k6WngxOGtRbTM=\";", "Y2k6WngxOGtRbTM=")],
+            &["basic understanding", "Basic authentication"],
+        ),
+        PROSE,
     ),
     context(
         "SESSION_COOKIE",
         &["cookie", "sessid", "sessionid", "connect.sid", "_session", "aspxauth", "remember"],
         r#"(?i)\b(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|\.?ASPXAUTH|connect\.sid|sessionid|session_id|session|sid|laravel_session|remember_(?:user_)?token(?:_\w+)?|_[a-z]\w{1,30}_session|auth_token|access_token|ci_session|XSRF-TOKEN|csrftoken|__Secure-[\w-]+|__Host-[\w-]+|[a-z_]{0,20}sess(?:ion)?(?:_?id)?)=([A-Za-z0-9%._~+/:|!-]{12,4000}=*)"#,
-        &[
-            ("Cookie: PHPSESSID=zx81kqm3lw09vtb7rn5c; lang=en", "zx81kqm3lw09vtb7rn5c"),
-            ("curl -b '_gitlab_session=0123456789abcdef0123456789abcdef' $URL", "0123456789abcdef0123456789abcdef"),
-            ("Set-Cookie: connect.sid=s%3AZx81kQm3Lw09vTb7.Rn5cZx81kQm3; Path=/", "s%3AZx81kQm3Lw09vTb7.Rn5cZx81kQm3"),
-        ],
+        &[("Cookie: PHPSESSID=zx81kqm3lw09vtb7rn5c; lang=en", "zx81kqm3lw09vtb7rn5c"), ("curl -b '_gitlab_session=0123456789abcdef0123456789abcdef' $URL", "0123456789abcdef0123456789abcdef"), ("Set-Cookie: connect.sid=s%3AZx81kQm3Lw09vTb7.Rn5cZx81kQm3; Path=/", "s%3AZx81kQm3Lw09vTb7.Rn5cZx81kQm3")],
         &["Cookie: theme=dark", "session_id=request.session.session_key"],
     ),
     context(
         "WIFI_PSK",
         &["psk", "wpa", "wifi", "keymaterial"],
         r#"(?i)(?:\bwpa_passphrase\s+["']?[^\s"']{1,32}["']?\s+|\bwifi-sec\.psk\s+|<keyMaterial>|\bnmcli\b[^\n]{0,200}?\spassword\s+)["']?([^\s"'$<]{8,63})"#,
-        &[
-            ("wpa_passphrase HomeNet Zx81kQm3Lw", "Zx81kQm3Lw"),
-            ("nmcli dev wifi connect HomeNet password Lw09vTb7", "Lw09vTb7"),
-        ],
+        &[("wpa_passphrase HomeNet Zx81kQm3Lw", "Zx81kQm3Lw"), ("nmcli dev wifi connect HomeNet password Lw09vTb7", "Lw09vTb7")],
         &["nmcli dev wifi connect HomeNet password $PSK"],
     ),
     context(
         "CONFIG_SET_SECRET",
-        &[
-            "configure set",
-            "config set",
-            "config --global",
-            "config --add",
-            "config:set",
-            "secrets set",
-            "secret set",
-            "kv put",
-            "secret add",
-            "parameter put",
-            "put-parameter",
-            "config add",
-        ],
+        &["configure set", "config set", "config --global", "config --add", "config:set", "secrets set", "secret set", "kv put", "secret add", "parameter put", "put-parameter", "config add"],
         r#"(?i)\b(?:configure\s+set|config\s+set|config\s+--\w+|secrets?\s+(?:set|add)|kv\s+put)\s+["']?\S{0,120}(?:secret|token|passw(?:or)?d|_?auth|access_key|api_?key|pwd)\S{0,40}?["']?[ =]+["']?([^\s"'$<-][^\s"']{5,400})"#,
-        &[
-            (
-                "aws configure set aws_secret_access_key Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5c",
-                "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5c",
-            ),
-            ("npm config set //registry.example.com/:_authToken Lw09vTb7Rn5c", "Lw09vTb7Rn5c"),
-            ("consul kv put app/db_password Qm3Lw09v", "Qm3Lw09v"),
-        ],
+        &[("aws configure set aws_secret_access_key Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5c", "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5c"), ("npm config set //registry.example.com/:_authToken Lw09vTb7Rn5c", "Lw09vTb7Rn5c"), ("consul kv put app/db_password Qm3Lw09v", "Qm3Lw09v")],
         &["npm config set //registry.example.com/:_authToken $TOKEN", "git config --global credential.helper store"],
     ),
     context(
@@ -517,11 +347,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     Rule {
         name: "EXPECT_SEND_PASSWORD",
-        shape: Shape::Pattern {
-            keywords: &["assword:", "assphrase", "asswor"],
-            regex: r#"\bsend(?:line)?\s*\(?\s*(?:--\s+)?["']([^"'\\$\s]{4,100})(?:\\r|\\n|["'])"#,
-            near: true,
-        },
+        shape: Shape::Pattern { keywords: &["assword:", "assphrase", "asswor"], regex: r#"\bsend(?:line)?\s*\(?\s*(?:--\s+)?["']([^"'\\$\s]{4,100})(?:\\r|\\n|["'])"#, near: true },
         entropy: 0.0,
         allow: &["^(?:yes|no|exit|quit|logout|enable)$"],
         hits: &[("expect \"assword:\" { send \"Zx81kQm3\\r\" }", "Zx81kQm3")],
@@ -531,20 +357,14 @@ pub(super) static RULES: &[Rule] = &[
         "WORDPRESS_SALT",
         &["_salt", "_key"],
         r#"define\(\s*["'](?:(?:SECURE_)?AUTH|LOGGED_IN|NONCE|WP_CACHE)_(?:KEY|SALT)(?:_SALT)?["']\s*,\s*'([^']{20,128})'"#,
-        &[(
-            "define('AUTH_KEY', 'Zx8|1kQ m3(Lw09v;Tb7Rn>5cZx8=1kQm3L,w09v[Tb7Rn5c]Zx8/1kQm3{Lw09v}');",
-            "Zx8|1kQ m3(Lw09v;Tb7Rn>5cZx8=1kQm3L,w09v[Tb7Rn5c]Zx8/1kQm3{Lw09v}",
-        )],
+        &[("define('AUTH_KEY', 'Zx8|1kQ m3(Lw09v;Tb7Rn>5cZx8=1kQm3L,w09v[Tb7Rn5c]Zx8/1kQm3{Lw09v}');", "Zx8|1kQ m3(Lw09v;Tb7Rn>5cZx8=1kQm3L,w09v[Tb7Rn5c]Zx8/1kQm3{Lw09v}")],
         &["define('AUTH_KEY', 'put your unique phrase here');"],
     ),
     context(
         "MNEMONIC_PHRASE",
         &["mnemonic", "seed", "phrase", "recovery", "bip39", "wallet"],
         r#"(?i)(?:mnemonic|seed|phrase|recovery|bip39|wallet)[\w"'\]\) ]{0,40}\s*(?:[:=,(]|=>)\s*[&\w]{0,8}\(?["'`]?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b"#,
-        &[(
-            "mnemonic: \"ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic\"",
-            "ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
-        )],
+        &[("mnemonic: \"ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic\"", "ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic")],
         &["phrase: \"short text here\""],
     ),
     context(
@@ -565,10 +385,7 @@ pub(super) static RULES: &[Rule] = &[
         "ODBC_PASSWORD",
         &["pwd=", "password=", "pwd ="],
         r#"(?i)(?:^|[;"'\s{])(?:pwd|password|userpassword)\s*=\s*\{?([^;"'\s<>{}$&)]{3,128})\}?\s*(?:;|["'`]|$)"#,
-        &[
-            ("\"Driver={SQL Server};Server=db;UID=sa;PWD=Zx81kQm3;\"", "Zx81kQm3"),
-            ("Data Source=db;User Id=app;Password=Lw09vTb7", "Lw09vTb7"),
-        ],
+        &[("\"Driver={SQL Server};Server=db;UID=sa;PWD=Zx81kQm3;\"", "Zx81kQm3"), ("Data Source=db;User Id=app;Password=Lw09vTb7", "Lw09vTb7")],
         &["Driver={SQL Server};UID=sa;PWD={0};", "pwd=$(pwd)"],
     ),
 ];

@@ -1,10 +1,17 @@
 //! Integration tests: they run the binary against real repositories, processes and servers.
 #![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod diff_fetch_ci;
+mod diff_fetch_local;
+mod diff_parse;
+mod diff_prepare;
 mod docs;
 mod failures;
+mod forge;
 mod gitlab;
 mod gitlab_client;
+mod posting;
 mod sandbox;
 mod tidy;

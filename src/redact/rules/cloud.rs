@@ -1,19 +1,22 @@
 //! The large clouds: Amazon, Google, Alibaba, Tencent and others.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Amazon.
     prefixed("AWS_ACCESS_KEY_ID", &["AKIA", "ASIA", "ABIA", "ACCA"], Upper, (16, 16))
+        .allow(&["EXAMPLE$"])
         .hits(&[
             (r#"let client = Client::new("AKIAIR5AMDJV6MO2FKNG");"#, "AKIAIR5AMDJV6MO2FKNG"),
             ("AWS_ACCESS_KEY_ID=ASIAJGJ7MFUPLTO3UWDH", "ASIAJGJ7MFUPLTO3UWDH"),
             ("  aws_access_key_id: ABIAP76IWI54E4N4S7HJ", "ABIAP76IWI54E4N4S7HJ"),
             (r#"    "aws_access_key_id": "ACCAUVDKB2G6TUH47Z6P","#, "ACCAUVDKB2G6TUH47Z6P"),
         ])
-        .misses(&["AKIA${SUFFIX}", "ASIAPACIFICREGIONALOFFICE"]),
+        .misses(&["AKIA${SUFFIX}", "ASIAPACIFICREGIONALOFFICE", "aws_access_key_id = AKIAIOSFODNN7EXAMPLE"]),
     prefixed("AWS_LEGACY_ACCESS_KEY_ID", &["A3T"], Upper, (17, 17))
         .entropy(3.0)
         .hits(&[
@@ -27,10 +30,10 @@ pub(super) static RULES: &[Rule] = &[
         "(?:^|[^0-9A-Za-z/+_.-])([0-9A-Za-z/+]{40})(?:[^0-9A-Za-z/+=_-]|$)",
     )
         .entropy(4.0)
-        .allow(&["^[0-9a-f]{40}$", "^[0-9A-F]{40}$", "^[a-z/]+$", "^/?(?:[a-z][a-z0-9]*/)+[a-z0-9]*$"])
+        .allow(&["EXAMPLEKEY$", "^[0-9a-f]{40}$", "^[0-9A-F]{40}$", "^[a-z/]+$", "^/?(?:[a-z][a-z0-9]*/)+[a-z0-9]*$"])
         .hits(&[
             ("aws_secret_access_key = lKXEw0BcMrTVk/Ex4Ynb2Qewcp3mP/52lb6pcgQ4", "lKXEw0BcMrTVk/Ex4Ynb2Qewcp3mP/52lb6pcgQ4"),
-            (r#"new BasicAWSCredentials("AKIA5XKQ3TBMN7HRWJ2C", "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34")"#, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34"),
+            (r#"new BasicAWSCredentials(AKIA_ID, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34")"#, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34"),
             ("AWS_SECRET_ACCESS_KEY=76z/Wyxfn0ZdL855Eivv1SncbWzk6gPfTKajIA9y", "76z/Wyxfn0ZdL855Eivv1SncbWzk6gPfTKajIA9y"),
         ])
         .misses(&[
@@ -96,7 +99,7 @@ pub(super) static RULES: &[Rule] = &[
         "(?i)[?&]Signature=([0-9A-Za-z%+/=]{20,80})",
     )
         .hits(&[
-            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=AKIA5XKQ3TBMN7HRWJ2C&Expires=1710000000&Signature=KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D", "KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D"),
+            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D", "KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D"),
         ])
         .misses(&["https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Signature=$SIG"]),
     // Google.
@@ -136,7 +139,7 @@ pub(super) static RULES: &[Rule] = &[
         r"\b[\w-]{11,22}:APA91b[\w-]{60,200}",
     )
         .hits(&[
-            ("Authorization: key=AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb", "AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb"),
+            (r#"fcm.send("AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb", message)"#, "AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb"),
             (r#""fcm": "Wf30IjIlvIfVedvcCHLdHK:APA91bNQTJze8oWMSTdMp8Rt_vUr7L0Bjtnv6tnPJKZLA8dGNofdFthnBKDlEnkm9l4tq-U6ZmJykDbr0oWtFUm-OBPhXrwUIbIfjj0vMeCFNNePGDs6nSPIFQdECUmOmcyebOmuus49""#, "Wf30IjIlvIfVedvcCHLdHK:APA91bNQTJze8oWMSTdMp8Rt_vUr7L0Bjtnv6tnPJKZLA8dGNofdFthnBKDlEnkm9l4tq-U6ZmJykDbr0oWtFUm-OBPhXrwUIbIfjj0vMeCFNNePGDs6nSPIFQdECUmOmcyebOmuus49"),
         ])
         .misses(&["registration ids contain :APA91b"]),
@@ -146,7 +149,7 @@ pub(super) static RULES: &[Rule] = &[
         r"chat\.googleapis\.com/v1/spaces/[\w-]{5,20}/messages\?(?:key=[\w-]{20,60}&)?token=([\w%=-]{20,80})",
     )
         .hits(&[
-            ("https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?key=AIzaSyD9b3kQm7Zx1Lw8VtR5nCfHj2Pa6YsUeOg&token=5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D", "5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D"),
+            ("https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?token=5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D", "5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D"),
             ("webhook: https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?token=6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D", "6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D"),
         ])
         .misses(&["https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages"]),
@@ -160,7 +163,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["LTAI keys"]),
     prefixed("ALIBABA_STS_TOKEN", &["STS.", "CAIS"], AnyBase64, (20, 2000))
         .entropy(3.5)
-        .allow(&[r"^STS\.[A-Za-z]+$", "^CAIS[A-Z]*$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("- echo STS.Nykl26gL3pZRGZsOdXWww8NnF | tool login", "STS.Nykl26gL3pZRGZsOdXWww8NnF"),
             (r#"<add key="alibaba_sts_token" value="CAIS73h9/T2TJIRlYWHs+GwodUlzYQ8DmOajpmlmF01gkj0GkdDP04luaMFbXtrg7vuhjUHr71LzyNfWeharZlxi/XcNhza61ErImfcdt9IMtGWFRp1cB+MNDOrNm" />"#, "CAIS73h9/T2TJIRlYWHs+GwodUlzYQ8DmOajpmlmF01gkj0GkdDP04luaMFbXtrg7vuhjUHr71LzyNfWeharZlxi/XcNhza61ErImfcdt9IMtGWFRp1cB+MNDOrNm"),
@@ -191,7 +194,7 @@ pub(super) static RULES: &[Rule] = &[
             ("cos_secret: QGEvK2xUjmFEenf8P9yRJ9HYhTCIb0p7", "QGEvK2xUjmFEenf8P9yRJ9HYhTCIb0p7"),
         ])
         .misses(&[r#"tencentcloud_region = "eu-central-1""#]),
-    assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hwaccess", "obssecret"], Alnum, (40, 40))
+    assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hw_secret", "hwaccess", "hw_access", "obssecret"], Alnum, (40, 40))
         .entropy(3.0)
         .allow(&["^[0-9a-f]+$", "^[^0-9]+$"])
         .hits(&[
@@ -293,7 +296,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"cosmos_key = "+eePCzorqZl4vQgtg/PIeVbL3yWmhu+GLCf0eNlBpqwawq/MJCL+HHtdXATm815Bk4ZB/OeEZEIoPpT6si8I2t==""#, "+eePCzorqZl4vQgtg/PIeVbL3yWmhu+GLCf0eNlBpqwawq/MJCL+HHtdXATm815Bk4ZB/OeEZEIoPpT6si8I2t=="),
         ])
         .misses(&[r#"azure_region = "eu-central-1""#]),
-    assigned("CLOUDFLARE_R2_KEY", &["r2accesskeyid", "r2accesskey", "r2keyid", "r2secret"], HexLower, (32, 64))
+    assigned("CLOUDFLARE_R2_KEY", &["r2accesskeyid", "r2_accesskeyid", "r2accesskey", "r2_accesskey", "r2keyid", "r2_keyid", "r2secret", "r2_secret"], HexLower, (32, 64))
         .hits(&[
             ("R2_ACCESS_KEY_ID=23b6e351120b5c3f7c5f3e1af512aa49", "23b6e351120b5c3f7c5f3e1af512aa49"),
             ("r2_secret: 4dd1a5d346fa33d941eb295e8a5d11770159cc718c754ec1c6b888a8b99e1427", "4dd1a5d346fa33d941eb295e8a5d11770159cc718c754ec1c6b888a8b99e1427"),
@@ -330,8 +333,8 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.8)
         .allow(&["^[^0-9]+$", "^[0-9a-f]+$"])
         .hits(&[
-            ("auth = oss2.Auth('LTAI5tR8mQ2vXc7LwZ3kNd9P', 'z5v1Ag0FhtstX3XHeFQeC27FnG2tTk')", "z5v1Ag0FhtstX3XHeFQeC27FnG2tTk"),
-            ("id=LTAI5tR8mQ2vXc7LwZ3kNd9P secret=3F9Ao0q5TJcDg2fuJvFL503Lxfkux4", "3F9Ao0q5TJcDg2fuJvFL503Lxfkux4"),
+            ("auth = oss2.Auth(LTAI_ID, 'z5v1Ag0FhtstX3XHeFQeC27FnG2tTk')", "z5v1Ag0FhtstX3XHeFQeC27FnG2tTk"),
+            ("id=LTAI_ID secret=3F9Ao0q5TJcDg2fuJvFL503Lxfkux4", "3F9Ao0q5TJcDg2fuJvFL503Lxfkux4"),
         ])
         .misses(&["LTAI is in use"]),
     nearby(
@@ -342,8 +345,8 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.8)
         .allow(&["^[^0-9]+$", "^[0-9a-f]+$"])
         .hits(&[
-            (r#"Credential("AKIDz8krbsJ5yKBZQpn74WFkmLPx3gnPhESA", "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y")"#, "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y"),
-            ("id: AKIDz8krbsJ5yKBZQpn74WFkmLPx3gnPhESA key: meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE", "meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE"),
+            (r#"Credential(AKID, "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y")"#, "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y"),
+            ("id: $AKID key: meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE", "meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE"),
         ])
         .misses(&["speakid = 3"]),
     pattern(
@@ -352,7 +355,7 @@ pub(super) static RULES: &[Rule] = &[
         r#"(?i)access[_-]?key[_-]?id["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]?([0-9A-Za-z]{16,40})(?:[^0-9A-Za-z_.(-]|$)"#,
     )
         .entropy(2.8)
-        .allow(&["^[^0-9]+$"])
+        .allow(&["^[^0-9]+$", "EXAMPLE"])
         .hits(&[
             (r#"  "access_key_id": "398ae534c7c5c75cd38774a09543653c","#, "398ae534c7c5c75cd38774a09543653c"),
             (r#"accessKeyId: "5QWE1V2406QDQWHT8XEV","#, "5QWE1V2406QDQWHT8XEV"),

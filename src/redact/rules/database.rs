@@ -166,8 +166,8 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows aivenv1_3buNVm and asks for the rest"]),
     assigned("SNOWFLAKE_TOKEN", &["snowflakepassword", "snowflakepat", "snowsqlpwd", "snowflaketoken"], Visible, (8, 400))
         .hits(&[
-            (r#"snowflake_password = "!1cquclLk1g8Gxmg""#, "!1cquclLk1g8Gxmg"),
-            ("SNOWSQL_PWD=#yfALgViPeogPQX7", "#yfALgViPeogPQX7"),
+            (r#"snowflake_password = "V0vZJZfQSbJNANv0""#, "V0vZJZfQSbJNANv0"),
+            ("SNOWSQL_PWD=b4q8TzksYOGGtyzy", "b4q8TzksYOGGtyzy"),
         ])
         .misses(&[r#"snowflake_region = "eu-central-1""#]),
     assigned("REDIS_CLOUD_KEY", &["rediscloud", "redislabs"], Alnum, (32, 56))
@@ -294,7 +294,7 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo retool_01bs8v4xbh52r6yg0ua8980v32 | tool login", "retool_01bs8v4xbh52r6yg0ua8980v32"),
         ])
         .misses(&["# the console shows retool_uFbVjt and asks for the rest"]),
-    assigned("FIVETRAN_SECRET", &["fivetran", "airbyte", "stitchdata", "hightouch", "census", "matillion", "lookerclientsecret", "lookersecret", "dagster", "astronomer"], Alnum, (24, 72))
+    assigned("FIVETRAN_SECRET", &["fivetran", "airbyte", "stitchdata", "hightouch", "matillion", "lookerclientsecret", "lookersecret", "dagster", "astronomer"], Alnum, (24, 72))
         .entropy(3.3)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -303,7 +303,7 @@ pub(super) static RULES: &[Rule] = &[
             ("const stitchdataToken = 'SwmSuTNOMH6WjA33ZlRgUf8KugIByx0U';", "SwmSuTNOMH6WjA33ZlRgUf8KugIByx0U"),
         ])
         .misses(&[r#"fivetran_region = "eu-central-1""#]),
-    assigned("HASURA_SECRET", &["hasuragraphqladminsecret", "hasuraadminsecret", "xhasuraadminsecret"], Visible, (8, 200))
+    assigned("HASURA_SECRET", &["hasuragraphqladminsecret", "hasuraadminsecret", "xhasuraadminsecret", "x_hasuraadminsecret"], Visible, (8, 200))
         .hits(&[
             ("const hasuraAdminSecret = 'K2cXlM!ckjvD!TS6vsgw';", "K2cXlM!ckjvD!TS6vsgw"),
             (r#"x_hasura_admin_secret = "cXVjuQtgQITiZOYgHmPl""#, "cXVjuQtgQITiZOYgHmPl"),

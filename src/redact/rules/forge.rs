@@ -169,13 +169,13 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "token": "v1.4d0795ebc7a79c484c9b9b0f598f4049e06a639a","#, "v1.4d0795ebc7a79c484c9b9b0f598f4049e06a639a"),
         ])
         .misses(&["uses: actions/checkout@v1.4.0"]),
-    assigned("GITHUB_LEGACY_TOKEN", &["githubtoken", "githubpat", "githubaccesstoken", "githuboauthtoken", "ghtoken"], HexLower, (40, 40))
+    assigned("GITHUB_LEGACY_TOKEN", &["githubtoken", "githubpat", "githubaccesstoken", "githuboauthtoken", "ghtoken", "gh_token"], HexLower, (40, 40))
         .hits(&[
             (r#"github_token = "97911f1cad40ede2ecaae7d87930de8c5ca8bf93""#, "97911f1cad40ede2ecaae7d87930de8c5ca8bf93"),
             ("GH_TOKEN=177b57c846a34f6d87da7eb4eb75ca8908f81e59", "177b57c846a34f6d87da7eb4eb75ca8908f81e59"),
         ])
         .misses(&["github_sha: 3f786850e387550fdab836ed7e6dc881de23001b"]),
-    assigned("GITHUB_OAUTH_CLIENT_SECRET", &["githubclientsecret", "githubappsecret", "githuboauthsecret", "ghclientsecret"], HexLower, (40, 40))
+    assigned("GITHUB_OAUTH_CLIENT_SECRET", &["githubclientsecret", "githubappsecret", "githuboauthsecret", "ghclientsecret", "gh_clientsecret"], HexLower, (40, 40))
         .hits(&[
             (r#"  "github_client_secret": "569cc9e6a2559de91e602c99a97ac2dcd92722fe","#, "569cc9e6a2559de91e602c99a97ac2dcd92722fe"),
             ("const githubAppSecret = '41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f';", "41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f"),
@@ -240,14 +240,14 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo sgp_local_babb9f2baa703818568d2c335d2d7777686bb5ee | tool login", "sgp_local_babb9f2baa703818568d2c335d2d7777686bb5ee"),
         ])
         .misses(&["# the console shows sgp_Cmei8w and asks for the rest"]),
-    assigned("GITEA_TOKEN", &["gitea", "forgejo", "codeberg", "gogs"], HexLower, (40, 40))
+    assigned("GITEA_TOKEN", &["giteatoken", "giteaaccess", "giteapat", "giteakey", "giteasecret", "forgejotoken", "forgejopat", "codebergtoken", "codebergaccess", "gogstoken"], HexLower, (40, 40))
         .hits(&[
             ("gitea_token: 52aa30b4d04484f36e2f9028130fc4ef38d3cbbe", "52aa30b4d04484f36e2f9028130fc4ef38d3cbbe"),
             (r#"  "codeberg_access": "c17cf96462add5ce46e00e52dc1df6881403f952","#, "c17cf96462add5ce46e00e52dc1df6881403f952"),
             ("const forgejoPat = '194c683333a18294305591275da19f96d365aa0f';", "194c683333a18294305591275da19f96d365aa0f"),
         ])
         .misses(&[r#"gitea_commit = "3f786850e387550fdab836ed7e6dc881de23001b""#]),
-    assigned("GITEE_TOKEN", &["gitee"], HexLower, (32, 32))
+    assigned("GITEE_TOKEN", &["giteetoken", "giteeaccess", "giteesecret", "giteekey"], HexLower, (32, 32))
         .hits(&[
             ("GITEE_TOKEN=fc9f3a590af8a0467d8d1011063b257a", "fc9f3a590af8a0467d8d1011063b257a"),
             ("gitee_access: c590100f871b1f7636542201fc86c124", "c590100f871b1f7636542201fc86c124"),

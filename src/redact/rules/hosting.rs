@@ -1,6 +1,8 @@
 //! Hosting, build systems, delivery networks and domain names.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -54,7 +56,7 @@ pub(super) static RULES: &[Rule] = &[
             ("DRONE_RPC_SECRET=hWIgHQg35OhzUMzppR6Jgue5dSTjNssr", "hWIgHQg35OhzUMzppR6Jgue5dSTjNssr"),
         ])
         .misses(&[r#"drone_region = "eu-central-1""#]),
-    assigned("CI_TOKEN", &["bitrise", "codefresh", "semaphoretoken", "appveyor", "codemagic", "buddyworks", "gocdtoken", "bambootoken", "concourse", "spinnaker", "wercker", "cirrustoken", "codeship"], Dotted, (20, 100))
+    assigned("CI_TOKEN", &["bitrise", "codefresh", "semaphoretoken", "appveyor", "codemagic", "buddyworks", "gocdtoken", "bambootoken", "wercker", "cirrustoken", "codeship"], Dotted, (20, 100))
         .entropy(3.3)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -177,7 +179,7 @@ pub(super) static RULES: &[Rule] = &[
             ("SCALINGO_TOKEN=tk-us-oQoixlOHqFSfjoJRk8XFL3uqUzoqICELZHcjsEpglbJz2zrt", "tk-us-oQoixlOHqFSfjoJRk8XFL3uqUzoqICELZHcjsEpglbJz2zrt"),
         ])
         .misses(&["# the console shows tk-us-secpg8 and asks for the rest"]),
-    assigned("PAAS_TOKEN", &["koyeb", "northflank", "platformsh", "clevercloud", "zeabur", "qovery", "porter", "cyclic", "aptible", "pantheon", "acquia", "kinsta", "wpengine", "cloudways", "surgetoken", "gigalixir"], Token, (32, 80))
+    assigned("PAAS_TOKEN", &["koyeb", "northflank", "platformsh", "clevercloud", "zeabur", "qovery", "aptible", "pantheon", "acquia", "kinsta", "wpengine", "cloudways", "surgetoken", "gigalixir"], Token, (32, 80))
         .entropy(3.3)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -260,7 +262,7 @@ pub(super) static RULES: &[Rule] = &[
         ])
         .misses(&[r#"ovh_region = "eu-central-1""#]),
     assigned("OVH_APPLICATION_KEY", &["applicationkey", "ovhappkey"], Alnum, (16, 16))
-        .entropy(3.0)
+        .entropy(2.5)
         .allow(&["^[^0-9]+$"])
         .hits(&[
             (r#"  "ovh_application_key": "kc0otOdK8pImQf94","#, "kc0otOdK8pImQf94"),
@@ -312,7 +314,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "cloudflare_token": "cfk_8ZScxUny5xNiZ6j8TriavF22DGjkxGK1hTH6G9SQbf37c033","#, "cfk_8ZScxUny5xNiZ6j8TriavF22DGjkxGK1hTH6G9SQbf37c033"),
         ])
         .misses(&["# the console shows cfut_QhYAKn and asks for the rest"]),
-    assigned("CLOUDFLARE_API_TOKEN", &["cloudflare", "cfapitoken", "cftoken", "cfdnsapitoken", "cfapikey"], Token, (40, 40))
+    assigned("CLOUDFLARE_API_TOKEN", &["cloudflare", "cfapitoken", "cf_apitoken", "cftoken", "cf_token", "cfdnsapitoken", "cf_dnsapitoken", "cfapikey", "cf_apikey"], Token, (40, 40))
         .entropy(3.3)
         .allow(&["^[0-9a-f]{40}$", "^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -320,7 +322,7 @@ pub(super) static RULES: &[Rule] = &[
             ("CF_API_TOKEN=SV4cm99KN4UeRb8rVBTgPNR7hWmSmRk2_huKHMrf", "SV4cm99KN4UeRb8rVBTgPNR7hWmSmRk2_huKHMrf"),
         ])
         .misses(&[r#"cloudflare_zone = "example.com""#]),
-    assigned("CLOUDFLARE_GLOBAL_KEY", &["cloudflare", "cfapikey", "cfkey", "xauthkey"], HexLower, (37, 37))
+    assigned("CLOUDFLARE_GLOBAL_KEY", &["cloudflare", "cfapikey", "cf_apikey", "cfkey", "cf_key", "xauthkey", "x_authkey"], HexLower, (37, 37))
         .hits(&[
             ("CLOUDFLARE_API_KEY=c40324d5feea4389a1a6c5263c9a661babd36", "c40324d5feea4389a1a6c5263c9a661babd36"),
             ("cf_key: 810ba8192dc9911a7bf170f5b9a6d3bd8f33c", "810ba8192dc9911a7bf170f5b9a6d3bd8f33c"),
@@ -385,7 +387,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'dnsimple_u_mRYQ23876axfWbcUMun0d4OSuzKl6epJ']", "dnsimple_u_mRYQ23876axfWbcUMun0d4OSuzKl6epJ"),
         ])
         .misses(&["# the console shows dnsimple_a_UXFrON and asks for the rest"]),
-    assigned("REGISTRAR_KEY", &["godaddy", "namecheap", "gandi", "namecom", "nsone", "ns1apikey", "dnsmadeeasy", "desec", "duckdns", "cloudns", "dynuapi", "luadns", "powerdns", "rfc2136"], AnyBase64, (20, 96))
+    assigned("REGISTRAR_KEY", &["godaddy", "namecheap", "gandi", "nsone", "ns1apikey", "dnsmadeeasy", "desec", "duckdns", "cloudns", "dynuapi", "luadns", "powerdns", "rfc2136"], AnyBase64, (20, 96))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[

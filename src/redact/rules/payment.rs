@@ -1,6 +1,8 @@
 //! Payments, commerce and shipping.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -63,7 +65,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"gateway("access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7")"#, "access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7"),
         ])
         .misses(&["access_token$production$<id>"]),
-    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "braintreekey"], HexLower, (32, 32))
+    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "bt_privatekey", "braintreekey"], HexLower, (32, 32))
         .hits(&[
             ("BRAINTREE_PRIVATE_KEY=fae39b2567390ecb4e7f08319f0dc595", "fae39b2567390ecb4e7f08319f0dc595"),
             ("bt_private_key: a4fe3420b12f5c8496e151995ec080b3", "a4fe3420b12f5c8496e151995ec080b3"),
@@ -180,16 +182,13 @@ pub(super) static RULES: &[Rule] = &[
             (r#"checkout.secret("sk_7odc2ykbemjnz25dicf87n4vmzu")"#, "sk_7odc2ykbemjnz25dicf87n4vmzu"),
         ])
         .misses(&["checkout sk_buff"]),
-    pattern(
-        "MERCADOPAGO_TOKEN",
-        &["app_usr-", "test-"],
-        r"\b(?:APP_USR|TEST)-\d{12,18}-\d{6}-(?:[0-9a-f]{32}|__[A-Z_]{5}__)-?\d{0,12}\b",
-    )
+    prefixed("MERCADOPAGO_TOKEN", &["APP_USR-", "TEST-"], Token, (48, 80))
+        .allow(&["^(?:APP_USR|TEST)-[^0-9]", "^(?:APP_USR|TEST)-[0-9]{0,9}-"])
         .hits(&[
-            ("MP_ACCESS_TOKEN=APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900", "APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900"),
-            ("mercadopago.configure({ access: 'TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835' })", "TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835"),
+            (r#"    "mercadopago_token": "APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900","#, "APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900"),
+            ("The value TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835 was rotated last week.", "TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835"),
         ])
-        .misses(&["TEST-2024-01"]),
+        .misses(&["TEST-2024-01-integration-of-the-whole-payment-flow-with-refunds"]),
     prefixed("XENDIT_KEY", &["xnd_development_", "xnd_production_"], Alnum, (30, 90))
         .hits(&[
             ("args: ['--auth', 'xnd_development_JJRgI152VzqnZeTzg28bgmB4Fooi10iRwEEU0sfBTHh7V8dMWyN7oYzF69s']", "xnd_development_JJRgI152VzqnZeTzg28bgmB4Fooi10iRwEEU0sfBTHh7V8dMWyN7oYzF69s"),
@@ -315,7 +314,7 @@ pub(super) static RULES: &[Rule] = &[
             ("etsy_keystring: ssh5i9emaqub97bp4tygrasi", "ssh5i9emaqub97bp4tygrasi"),
         ])
         .misses(&[r#"etsy_region = "eu-central-1""#]),
-    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken"], Lower, (31, 31))
+    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken", "bc_authtoken"], Lower, (31, 31))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[

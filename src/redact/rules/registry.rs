@@ -18,7 +18,7 @@ pub(super) static RULES: &[Rule] = &[
         r#"(?:^|[:\s+"\x27])_(?:authToken|auth|password)\s?=\s?["\x27]?([0-9A-Za-z+/=._-]{8,400})"#,
     )
         .entropy(2.5)
-        .allow(&["^[a-z_]+$", "^[A-Z_]+$", r"^(?:self|this|process|os|env|config)\."])
+        .allow(&["^[a-z_]+$", "^[A-Z_]+[0-9]?$", r"^(?:self|this|process|os|env|config)\."])
         .hits(&[
             ("//registry.npmjs.org/:_authToken=f765dad6-834d-4d3d-8a3b-039aa08defa9", "f765dad6-834d-4d3d-8a3b-039aa08defa9"),
             ("+//npm.example.com/:_auth=AuuDjNcrjGeRQu6b01L2hYzXooNh6V14fkS==", "AuuDjNcrjGeRQu6b01L2hYzXooNh6V14fkS=="),

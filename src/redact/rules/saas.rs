@@ -1,6 +1,8 @@
 //! Work tools: tickets, documents, design, customers.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -82,7 +84,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#""clickup": "pk_0741125_6HJE0KRZ0LE55JVT1H9PKNVAEL5GBVZB""#, "pk_0741125_6HJE0KRZ0LE55JVT1H9PKNVAEL5GBVZB"),
         ])
         .misses(&[r#"pk_column = "id""#]),
-    assigned("TASK_TOOL_TOKEN", &["todoist", "pipedrive", "freshdesk", "freshservice", "zohodesk", "helpscout", "gorgias", "basecamp", "shortcut", "clubhouse", "pivotaltracker", "wrike", "smartsheet", "mondaycom", "jotform", "surveymonkey", "harvestapp", "togglapi", "clockify"], Token, (20, 80))
+    assigned("TASK_TOOL_TOKEN", &["todoist", "pipedrive", "freshdesk", "freshservice", "zohodesk", "helpscout", "gorgias", "pivotaltracker", "wrike", "smartsheet", "mondaycom", "jotform", "surveymonkey", "harvestapp", "togglapi", "clockify"], Token, (20, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -126,8 +128,8 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[
-            ("DROPBOX_APP_SECRET=ob0ha7iu4arwzfv", "ob0ha7iu4arwzfv"),
-            ("dropbox_secret: rb10nun02b8uz6q", "rb10nun02b8uz6q"),
+            (r#"  "dropbox_app_secret": "ob0ha7iu4arwzfv","#, "ob0ha7iu4arwzfv"),
+            (r#"dropbox_secret = "rb10nun02b8uz6q""#, "rb10nun02b8uz6q"),
         ])
         .misses(&[r#"dropbox_region = "eu-central-1""#]),
     assigned("BOX_SECRET", &["boxclientsecret", "boxdevelopertoken", "boxaccesstoken", "boxtoken", "boxsecret", "boxenterprise"], Alnum, (32, 32))
@@ -285,22 +287,20 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo 5Aep86120RhIkD7Ancs8YSrMhRu4PIxJQJ_qLc2x_ahbwUKZUrq.x.Ic70g3K7BjhyCvuw0AXIbYF3VFWPmynqs | tool login", "5Aep86120RhIkD7Ancs8YSrMhRu4PIxJQJ_qLc2x_ahbwUKZUrq.x.Ic70g3K7BjhyCvuw0AXIbYF3VFWPmynqs"),
         ])
         .misses(&["# the console shows 3MVG9cXHehm and asks for the rest"]),
-    assigned("SALESFORCE_CLIENT_SECRET", &["salesforce", "sfdc", "sfclientsecret", "sfconsumersecret"], HexUpper, (64, 64))
+    assigned("SALESFORCE_CLIENT_SECRET", &["salesforce", "sfdc", "sfclientsecret", "sf_clientsecret", "sfconsumersecret", "sf_consumersecret"], HexUpper, (64, 64))
         .hits(&[
             ("const salesforceClientSecret = 'B03972C334716EADECCE2BB6E9BA205ECBE44F264ABC2FF8D26E95D9E6C4C40E';", "B03972C334716EADECCE2BB6E9BA205ECBE44F264ABC2FF8D26E95D9E6C4C40E"),
             (r#"sfdc_consumer_secret = "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173""#, "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173"),
         ])
         .misses(&[r#"salesforce_region = "eu-central-1""#]),
-    pattern(
-        "CLOSE_API_KEY",
-        &["api_"],
-        r"\bapi_[0-9A-Za-z]{22}\.[0-9A-Za-z]{22}\b",
-    )
+    prefixed("CLOSE_API_KEY", &["api_"], Dotted, (45, 45))
+        .entropy(3.8)
+        .allow(&["^[^.]*$", "^[^0-9]+$", "_.*_"])
         .hits(&[
             ("CLOSE_API_KEY=api_DnQFgJRHSQXF2TvoIfBi1m.3hgFNxUUbU8UWsaVejUZkM", "api_DnQFgJRHSQXF2TvoIfBi1m.3hgFNxUUbU8UWsaVejUZkM"),
-            (r#"Client("api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2")"#, "api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2"),
+            ("  close_api_key: api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2", "api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2"),
         ])
-        .misses(&["api_client.request"]),
+        .misses(&["api_client.request_with_retries_and_backoff.x"]),
     assigned("ENRICHMENT_KEY", &["clearbit", "apolloio", "rocketreach", "peopledatalabs", "zoominfo", "hunterapi", "fullcontact", "lusha", "snovio"], Token, (20, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])

@@ -22,7 +22,7 @@ pub(super) static RULES: &[Rule] = &[
             ("https://graph.facebook.com/me?access_token=289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x", "289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x"),
         ])
         .misses(&["fb_id | 1234567890123456"]),
-    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fbsecret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
+    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fb_appsecret", "fbsecret", "fb_secret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
         .hits(&[
             ("FACEBOOK_APP_SECRET=572db640c781a6e4ed8797d5e1fd4156", "572db640c781a6e4ed8797d5e1fd4156"),
             ("fb_secret: dad699fb31515acc66435c5487ecc8c7", "dad699fb31515acc66435c5487ecc8c7"),
@@ -58,7 +58,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"access_token="608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy","#, "608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy"),
         ])
         .misses(&["twitter status 1234567890123456789"]),
-    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "xconsumersecret"], Alnum, (25, 50))
+    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "x_apisecret", "xconsumersecret", "x_consumersecret"], Alnum, (25, 50))
         .entropy(3.3)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "reddit_secret": "yX9-DD5HkiqN3EeFecNP9JIEVz4","#, "yX9-DD5HkiqN3EeFecNP9JIEVz4"),
         ])
         .misses(&[r#"reddit_region = "eu-central-1""#]),
-    assigned("MEDIA_API_SECRET", &["vimeo", "strava", "tumblr", "flickr", "soundcloud", "lastfm", "dailymotion", "wistia", "trakt", "musixmatch", "genius", "deezer", "bitly", "tinyurl", "rebrandly", "eventbrite", "meetup", "foursquare", "yelp", "zomato"], Token, (32, 128))
+    assigned("MEDIA_API_SECRET", &["vimeo", "strava", "tumblr", "flickr", "soundcloud", "lastfm", "dailymotion", "wistia", "trakt", "musixmatch", "deezer", "bitly", "tinyurl", "rebrandly", "eventbrite", "foursquare"], Token, (32, 128))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -155,7 +155,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS']", "rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS"),
         ])
         .misses(&["# the console shows act.UxGSSS and asks for the rest"]),
-    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vktoken", "mailru", "odnoklassniki"], Token, (20, 90))
+    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vk_service", "vktoken", "vk_token", "mailru", "odnoklassniki"], Token, (20, 90))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -194,7 +194,7 @@ pub(super) static RULES: &[Rule] = &[
     // Twitch stream keys, Mollie, GoCardless, Adyen.
     prefixed("LIVE_KEY", &["live_"], Word, (30, 60))
         .entropy(3.0)
-        .allow(&["^live_[a-z_]+$"])
+        .allow(&["^live_(?:[a-z]+[0-9]{0,3}_?)+$"])
         .hits(&[
             ("LIVE_KEY=live_799714363_QGI2k4NZrbCIttjqNXga6obeWbo0SR", "live_799714363_QGI2k4NZrbCIttjqNXga6obeWbo0SR"),
             ("  live_key: live_936074364_JiL4NJSEJsiNeMXuFxaxQTonD7zjzz", "live_936074364_JiL4NJSEJsiNeMXuFxaxQTonD7zjzz"),
