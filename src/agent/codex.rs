@@ -191,3 +191,82 @@ fn read(left: &Left<'_>) -> Reading {
     };
     Reading { answer, enveloped: false, usage }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::Fixture;
+    use super::*;
+    use crate::contracts::AgentConfig;
+
+    fn read_lines(exit_code: i32, stdout: &str, file: Option<&str>) -> Reading {
+        read(&Left { exit_code: Some(exit_code), stdout, stderr: "WARNING: harmless", file })
+    }
+
+    #[test]
+    fn a_custom_command_keeps_its_own_words_and_gets_the_flags_that_matter() {
+        let fixture = Fixture::new(&AGENT);
+        let cases = [
+            ("codex", "codex exec"),
+            ("codex exec", "codex exec"),
+            ("npx @openai/codex e --profile ci", "npx @openai/codex e --profile ci"),
+            ("codex exec --sandbox danger-full-access --yolo -C /checkout --full-auto", "codex exec"),
+            ("codex exec --output-schema old.json -o old.txt --color always", "codex exec"),
+        ];
+        for (command, want) in cases {
+            let config = AgentConfig { codex_command: Some(command.into()), ..AgentConfig::default() };
+            let words = fixture.words(&config, &[]);
+            let (own, added) = words.split_once(" --sandbox ").unwrap();
+            assert_eq!(own, want, "{command}");
+            for flag in
+                ["read-only", "--color never", "--skip-git-repo-check", "--json", "-c features.shell_tool=false"]
+            {
+                assert!(added.contains(flag), "{command}: {added}");
+            }
+            assert_eq!(added.matches("--output-schema ").count(), 1);
+            assert_eq!(added.matches("--output-last-message ").count(), 1);
+            assert!(!words.contains("old."), "{words}");
+        }
+    }
+
+    #[test]
+    fn the_proxy_and_the_model_are_passed_per_invocation() {
+        let fixture = Fixture::new(&AGENT);
+        let config = AgentConfig {
+            codex_command: Some("codex exec -m old".into()),
+            model: Some("new".into()),
+            proxy_url: Some("http://127.0.0.1:1/v\"1".into()),
+            ..AgentConfig::default()
+        };
+        let words = fixture.words(&config, &[("DIFFSAN_OPENAI_API_KEY", "k")]);
+        assert!(words.contains("--model new") && !words.contains("old"), "{words}");
+        assert!(words.contains(r#"base_url="http://127.0.0.1:1/v\"1",env_key="DIFFSAN_OPENAI_API_KEY","#), "{words}");
+        let without_key = fixture.words(&config, &[("OPENAI_API_KEY", "k")]);
+        assert!(!without_key.contains("env_key"), "another key is not sent to the proxy: {without_key}");
+    }
+
+    #[test]
+    fn what_codex_left_is_read() {
+        let done = r#"{"type":"turn.completed","usage":{"input_tokens":2,"output_tokens":1}}"#;
+        let warned = r#"{"type":"error","message":"Reconnecting... 1/5"}"#;
+        let failed = r#"{"type":"turn.failed","error":{"message":"unexpected status 401"}}"#;
+        let cases = [
+            (0, done.to_owned(), Some("{}"), Ok("{}")),
+            (0, format!("{warned}\n{done}"), Some("{}"), Ok("{}")),
+            (0, done.to_owned(), Some(" \n"), Err("its output file is empty")),
+            (0, done.to_owned(), None, Err("it wrote no output file")),
+            (0, failed.to_owned(), Some("{}"), Err("unexpected status 401")),
+            (1, format!("{warned}\n{failed}"), None, Err("unexpected status 401")),
+            (1, warned.to_owned(), None, Err("Reconnecting")),
+            (2, String::new(), None, Err("WARNING: harmless")),
+        ];
+        for (code, stdout, file, want) in cases {
+            let reading = read_lines(code, &stdout, file);
+            match (reading.answer, want) {
+                (Ok(text), Ok(want)) => assert_eq!(text, want),
+                (Err(Trouble::Failed(said)), Err(want)) => assert!(said.starts_with(want), "{said}"),
+                (got, want) => panic!("{stdout}: {got:?}, not {want:?}"),
+            }
+        }
+        assert_eq!(read_lines(0, done, Some("{}")).usage.input_tokens, Some(2));
+    }
+}
