@@ -1,6 +1,6 @@
 //! OpenAI's Codex CLI: `codex exec`, with the schema in a file and the answer in another.
 
-use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -42,7 +42,6 @@ const SETTINGS: &[&str] = &[
     "features.apps=false",
     "features.plugins=false",
     "web_search=\"disabled\"",
-    "mcp_servers={}",
     "project_doc_max_bytes=0",
     "skills.include_instructions=false",
     "skills.bundled.enabled=false",
@@ -115,13 +114,33 @@ fn set_home(start: &mut Start<'_>) -> Result<()> {
     if start.config.proxy_url.is_some() {
         start.home = Home::Private;
     }
-    let folder: OsString = match start.env.get("CODEX_HOME").filter(|folder| start.room.is_outside(folder)) {
-        Some(folder) if start.home == Home::Users => folder.into(),
-        None if start.home == Home::Users => return Ok(()),
-        _ => start.make_folder("home/.codex")?.into(),
-    };
-    start.set("CODEX_HOME", folder);
+    if start.home == Home::Private {
+        let folder = start.make_folder("home/.codex")?;
+        start.set("CODEX_HOME", folder);
+        return Ok(());
+    }
+    let named = start.env.get("CODEX_HOME").filter(|folder| start.room.is_outside(folder)).map(PathBuf::from);
+    if let Some(folder) = &named {
+        start.set("CODEX_HOME", folder);
+    }
+    let folder = named.or_else(|| start.env.home().map(|home| home.join(".codex")));
+    switch_off_servers(start, folder.as_deref());
     Ok(())
+}
+
+/// A user's own MCP servers are commands too; they can only be switched off one by one.
+fn switch_off_servers(start: &mut Start<'_>, folder: Option<&Path>) {
+    let config = folder.and_then(|folder| std::fs::read_to_string(folder.join("config.toml")).ok());
+    let config: Option<toml::Table> = config.and_then(|text| text.parse().ok());
+    let servers = config.as_ref().and_then(|config| config.get("mcp_servers")).and_then(|servers| servers.as_table());
+    let off: Vec<String> = servers
+        .into_iter()
+        .flat_map(|servers| servers.keys())
+        .map(|name| format!("{}={{enabled=false}}", quoted(name)))
+        .collect();
+    if !off.is_empty() {
+        start.argv.option("-c", format!("mcp_servers={{{}}}", off.join(",")));
+    }
 }
 
 /// A TOML string.
@@ -193,6 +212,7 @@ fn read(left: &Left<'_>) -> Reading {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test prepares its own folder")]
 mod tests {
     use super::super::fixture::Fixture;
     use super::*;
@@ -242,6 +262,18 @@ mod tests {
         assert!(words.contains(r#"base_url="http://127.0.0.1:1/v\"1",env_key="DIFFSAN_OPENAI_API_KEY","#), "{words}");
         let without_key = fixture.words(&config, &[("OPENAI_API_KEY", "k")]);
         assert!(!without_key.contains("env_key"), "another key is not sent to the proxy: {without_key}");
+    }
+
+    #[test]
+    fn a_logged_in_users_servers_are_switched_off() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("codex");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), "model = \"m\"\n[mcp_servers.one]\n[mcp_servers.\"t.wo\"]\n")
+            .unwrap();
+        let env = [("HOME", home.path().to_str().unwrap()), ("CODEX_HOME", folder.to_str().unwrap())];
+        let words = Fixture::at_home(&AGENT).words(&AgentConfig::default(), &env);
+        assert!(words.contains(r#"-c mcp_servers={"one"={enabled=false},"t.wo"={enabled=false}}"#), "{words}");
     }
 
     #[test]

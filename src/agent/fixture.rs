@@ -8,11 +8,17 @@ use crate::contracts::AgentConfig;
 pub(super) struct Fixture {
     agent: &'static Agent,
     folder: tempfile::TempDir,
+    home: Home,
 }
 
 impl Fixture {
     pub(super) fn new(agent: &'static Agent) -> Self {
-        Self { agent, folder: tempfile::tempdir().unwrap() }
+        Self { agent, folder: tempfile::tempdir().unwrap(), home: Home::Private }
+    }
+
+    /// One that starts with the user's own home.
+    pub(super) fn at_home(agent: &'static Agent) -> Self {
+        Self { home: Home::Users, ..Self::new(agent) }
     }
 
     /// The command line as one text.
@@ -33,7 +39,7 @@ impl Fixture {
         let room = Room::new(self.folder.path(), self.folder.path().to_str()).unwrap();
         let argv = attempt::command_line(self.agent, config, None, self.folder.path()).unwrap();
         let mut start =
-            Start { agent: self.agent, config, env: &env, room: &room, home: Home::Private, argv, set: Vec::new() };
+            Start { agent: self.agent, config, env: &env, room: &room, home: self.home, argv, set: Vec::new() };
         (self.agent.prepare)(&mut start).unwrap();
         look(&start)
     }

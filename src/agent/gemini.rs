@@ -43,6 +43,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
     argv.flag("--skip-trust");
     argv.set(&["--output-format", "-o"], "json");
     argv.set(&["--extensions", "-e"], "none");
+    argv.set(&["--allowed-mcp-server-names"], "none");
     start.set_model(&["--model", "-m"]);
     if start.home == Home::Private {
         start.make_folder("home/.gemini")?;
