@@ -129,6 +129,20 @@ impl Run {
         crate::fault::point(name);
     }
 
+    /// Goes on from what an earlier run recorded in the same folder.
+    pub fn take_over(&self, earlier: RunRecord) {
+        self.note(|progress| {
+            progress.fingerprint = earlier.fingerprint;
+            progress.token_usage = earlier.token_usage;
+            if let Some(verdict) = earlier.verdict {
+                progress.coverage = verdict.coverage;
+                progress.counts = verdict.counts;
+                progress.fail_on = verdict.gate.fail_on;
+                progress.reviewed = true;
+            }
+        });
+    }
+
     /// What is known so far.
     pub fn progress(&self) -> Progress {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,5 +1,6 @@
 //! What people look at: the terminal, failures explained, reports.
 
+pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod inspect;

@@ -2,6 +2,7 @@
 
 mod clis;
 mod cursor;
+mod hostile;
 mod model;
 mod process;
 mod support;
