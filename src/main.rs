@@ -1,5 +1,7 @@
 //! The program's door: parse, run, report, exit code. The only place that exits.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -77,13 +79,10 @@ fn doctor(args: &ReviewArgs) -> u8 {
     let console = Console::new(style(&args.common, None));
     let env = Environment::read();
     let engine = Arc::new(default_engine(&env));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let examined = runtime
-        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))
-        .and_then(|runtime| {
-            let place = Place { env, current: current_dir()?, engine: Arc::clone(&engine) };
-            Ok(runtime.block_on(diffsan::doctor::examine(args, &place)))
-        });
+    let examined = runtime().and_then(|runtime| {
+        let place = Place { env, current: current_dir()?, engine: Arc::clone(&engine) };
+        Ok(runtime.block_on(diffsan::doctor::examine(args, &place)))
+    });
     match examined {
         Ok(rows) => {
             console.result(
@@ -103,42 +102,23 @@ fn record(args: &ReviewArgs, task: &Task) -> u8 {
     let console = Console::new(style(&args.common, None));
     let env = Environment::read();
     silence_panics();
-    let runtimes = Runtimes::new();
-    let (watch, work) = match runtimes {
-        Ok(Runtimes { watch, work }) => (watch, work),
+    match runtime() {
+        Ok(watch) => watch.block_on(recorded(args, task, env, &console)),
         Err(error) => {
-            let failure = Failure::new("could not start the runtime").caused_by(&error);
-            complain(&console, &default_engine(&env), &Error::Format(failure));
-            return 1;
+            complain(&console, &default_engine(&env), &error);
+            error.exit_code()
         }
-    };
-    let code = watch.block_on(recorded(args, task, env, &console, &work));
-    // A stage that is still computing must not keep a finished run alive.
-    work.shutdown_background();
-    code
-}
-
-/// Signals are watched apart from the stages: a stage that computes for long must not keep them waiting.
-struct Runtimes {
-    watch: tokio::runtime::Runtime,
-    work: tokio::runtime::Runtime,
-}
-
-impl Runtimes {
-    fn new() -> std::io::Result<Self> {
-        let watch = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        Ok(Self { watch, work })
     }
 }
 
-async fn recorded(
-    args: &ReviewArgs,
-    task: &Task,
-    env: Environment,
-    console: &Console,
-    work: &tokio::runtime::Runtime,
-) -> u8 {
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))
+}
+
+async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Console) -> u8 {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
@@ -156,19 +136,9 @@ async fn recorded(
     };
     let run = Arc::new(run);
     if let (Ok(()), Some(request)) = (&outcome, request) {
-        let stages = work.spawn({
-            let run = Arc::clone(&run);
-            let posts_only = matches!(task, Task::Post { .. });
-            async move {
-                if posts_only {
-                    pipeline::post_again(&run, &request).await
-                } else {
-                    pipeline::review(&run, &request).await
-                }
-            }
-        });
+        let stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
         outcome = tokio::select! {
-            joined = stages => joined.unwrap_or_else(|error| Err(crashed(error, &run))),
+            ended = stages => ended.unwrap_or_else(|_| Err(crashed(None, &run))),
             signal = signals.next() => Err(Error::Interrupted { signal }),
         };
         pipeline::stop_children();
@@ -180,6 +150,26 @@ async fn recorded(
     }
     print_document(args, &run, &record);
     record.exit_code
+}
+
+/// Runs the stages on a thread of their own: one that computes for long must not keep a signal waiting, and one that
+/// panics must not take the record with it.
+fn stages(run: Arc<Run>, request: Request, posts_only: bool) -> tokio::sync::oneshot::Receiver<Result<()>> {
+    let (done, ended) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let work = || {
+            runtime()?.block_on(async {
+                if posts_only {
+                    pipeline::post_again(&run, &request).await
+                } else {
+                    pipeline::review(&run, &request).await
+                }
+            })
+        };
+        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(crashed(Some(payload), &run)));
+        let _ = done.send(result);
+    });
+    ended
 }
 
 /// Reads the configuration, sets up the engine and opens the workdir; what fails on the way is the run's outcome.
@@ -287,16 +277,13 @@ fn silence_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 
-fn crashed(error: tokio::task::JoinError, run: &Run) -> Error {
+fn crashed(payload: Option<Box<dyn Any + Send>>, run: &Run) -> Error {
     let stage = run.progress().stage.unwrap_or("start");
-    let words = error
-        .try_into_panic()
-        .ok()
+    let words = payload
+        .as_ref()
         .and_then(|payload| {
-            payload
-                .downcast_ref::<String>()
-                .cloned()
-                .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            let text = payload.downcast_ref::<String>().cloned();
+            text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
         })
         .unwrap_or_else(|| "no message".into());
     Error::Format(

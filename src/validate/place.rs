@@ -228,8 +228,10 @@ impl<'a> Shown<'a> {
         if part.chars().count() < MIN_PART_CHARS {
             return Vec::new();
         }
-        let holds = |spot: &Spot<'_>| squeeze(&String::from_utf8_lossy(spot.content)).contains(part);
-        self.spots.iter().enumerate().filter(|(_, spot)| holds(spot)).map(|(index, _)| index).collect()
+        let holding = self.by_text.iter().filter(|(text, _)| text.contains(part));
+        let mut found: Vec<_> = holding.flat_map(|(_, found)| found).copied().collect();
+        found.sort_unstable();
+        found
     }
 
     /// The claimed range where the line is in it, else one of the same length that begins with the line.

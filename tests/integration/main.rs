@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod answers;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;

@@ -1,11 +1,14 @@
 //! The large clouds: Amazon, Google, Alibaba, Tencent and others.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Amazon.
+
     prefixed("AWS_ACCESS_KEY_ID", &["AKIA", "ASIA", "ABIA", "ACCA"], Upper, (16, 16))
         .allow(&["EXAMPLE$"])
         .hits(&[
@@ -97,10 +100,13 @@ pub(super) static RULES: &[Rule] = &[
         "(?i)[?&]Signature=([0-9A-Za-z%+/=]{20,80})",
     )
         .hits(&[
-            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D", "KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D"),
+            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJCngPsZ3LdsI9DOeeG02Zry%3D", "KbdUJCngPsZ3LdsI9DOeeG02Zry%3D"),
+            (r#"url: "https://c.s3.amazonaws.com/y?Signature=1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D&AWSAccessKeyId=$ID""#, "1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D"),
         ])
         .misses(&["https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Signature=$SIG"]),
+
     // Google.
+
     prefixed("GCP_API_KEY", &["AIza"], Token, (35, 35))
         .hits(&[
             ("GCP_API_KEY=AIzaSygkLCLzll_3jJzkzVRpu-TjOiT70qRiXm9", "AIzaSygkLCLzll_3jJzkzVRpu-TjOiT70qRiXm9"),
@@ -151,7 +157,9 @@ pub(super) static RULES: &[Rule] = &[
             ("webhook: https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?token=6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D", "6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D"),
         ])
         .misses(&["https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages"]),
+
     // Alibaba, Tencent, Huawei, Baidu, ByteDance.
+
     prefixed("ALIBABA_ACCESS_KEY_ID", &["LTAI"], Alnum, (12, 24))
         .entropy(3.0)
         .hits(&[
@@ -217,7 +225,9 @@ pub(super) static RULES: &[Rule] = &[
             ("export VOLCENGINE_ACCESS_KEY='AKLTLgMzMg3L67quka7x79CEq1mhgk8wD7sNJnnMKfMNWXL'", "AKLTLgMzMg3L67quka7x79CEq1mhgk8wD7sNJnnMKfMNWXL"),
         ])
         .misses(&["# the console shows AKLT1D2B8p and asks for the rest"]),
+
     // Yandex, Oracle, IBM.
+
     prefixed("YANDEX_API_KEY", &["AQVN"], Token, (35, 40))
         .hits(&[
             ("- echo AQVNi0qI9h8PcgoPU4eRjOhwtrgYLvNeowDxSYVb | tool login", "AQVNi0qI9h8PcgoPU4eRjOhwtrgYLvNeowDxSYVb"),
@@ -280,7 +290,9 @@ pub(super) static RULES: &[Rule] = &[
             ("sid=00D5g000001CmfS!AQ8b8APmvYbGktZ9zqQbaW3BhKUGHIzlU86pYjZssuaTG8MjXd9HQINag66iemMTACS93hOwDkhjDmTLygTux3l3yFeqFGrp; path=/", "00D5g000001CmfS!AQ8b8APmvYbGktZ9zqQbaW3BhKUGHIzlU86pYjZssuaTG8MjXd9HQINag66iemMTACS93hOwDkhjDmTLygTux3l3yFeqFGrp"),
         ])
         .misses(&[r#"orgId = "00D5g0000012345""#]),
+
     // Further keys.
+
     prefixed("AWS_APPSYNC_KEY", &["da2-"], Lower, (26, 26))
         .hits(&[
             ("The value da2-ihsup4vjp355qjvra9aff151vn was rotated last week.", "da2-ihsup4vjp355qjvra9aff151vn"),
@@ -322,7 +334,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"<add key="nebius_key" value="v1.CmMKHHN52vsnGEIuUNTlWospLnzXum0PZDPes3cMyF1zdAqrpare2F-vEky9JJVWJYB2IbayR903NiHSJk3DCBSS7ybddGKnfnTqNB-XwKV3fn0gLSaQ7koRxn18bbJn" />"#, "v1.CmMKHHN52vsnGEIuUNTlWospLnzXum0PZDPes3cMyF1zdAqrpare2F-vEky9JJVWJYB2IbayR903NiHSJk3DCBSS7ybddGKnfnTqNB-XwKV3fn0gLSaQ7koRxn18bbJn"),
         ])
         .misses(&["# the console shows v1.CmAtVh4Y and asks for the rest"]),
+
     // The other half of a pair.
+
     nearby(
         "ALIBABA_SECRET_NEARBY",
         &["ltai"],

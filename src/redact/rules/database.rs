@@ -8,6 +8,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Hosted databases.
+
     prefixed("PLANETSCALE_TOKEN", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_", "pscale_app_secret_"], Dotted, (30, 80))
         .hits(&[
             (r#"<add key="planetscale_token" value="pscale_tkn_vr1Krf2Rzd8hgQyPw1t4J86EyAW8xSYncJDPthQTKnd" />"#, "pscale_tkn_vr1Krf2Rzd8hgQyPw1t4J86EyAW8xSYncJDPthQTKnd"),
@@ -178,7 +179,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "redislabs_key": "33SMPRTJXJGNR2VUJZLVD9DI76PA9LMQKVI0F3F9rf","#, "33SMPRTJXJGNR2VUJZLVD9DI76PA9LMQKVI0F3F9rf"),
         ])
         .misses(&[r#"rediscloud_region = "eu-central-1""#]),
+
     // Search, streams, warehouses.
+
     assigned("ALGOLIA_KEY", &["algolia"], HexLower, (32, 32))
         .hits(&[
             ("algolia_admin_key: c261d770320f0a79f5d307f49d0869f2", "c261d770320f0a79f5d307f49d0869f2"),
@@ -309,7 +312,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"x_hasura_admin_secret = "cXVjuQtgQITiZOYgHmPl""#, "cXVjuQtgQITiZOYgHmPl"),
         ])
         .misses(&[r#"hasura_region = "eu-central-1""#]),
+
     // More.
+
     prefixed("TURSO_TOKEN", &["turso_"], Token, (24, 200))
         .entropy(3.5)
         .allow(&["^turso_[a-z_]+$"])

@@ -6,6 +6,7 @@ use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Mail.
+
     prefixed("SENDGRID_API_KEY", &["SG."], Dotted, (60, 72))
         .hits(&[
             ("https://api.example.com/v1/items?auth=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&page=2", "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"),

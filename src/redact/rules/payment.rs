@@ -1,11 +1,14 @@
 //! Payments, commerce and shipping.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Card processors.
+
     // Stripe, and Clerk, Paystack, WorkOS, which share the prefix.
     prefixed("STRIPE_SECRET_KEY", &["sk_live_", "sk_test_", "sk_prod_"], Word, (16, 250))
         .entropy(3.0)
@@ -262,7 +265,9 @@ pub(super) static RULES: &[Rule] = &[
             ("const dwollaKey = 'O8kJJOnOnbzt7GtgnOkjbpYytdjSQNdZVBWf5GpXR7t7CPxQuL';", "O8kJJOnOnbzt7GtgnOkjbpYytdjSQNdZVBWf5GpXR7t7CPxQuL"),
         ])
         .misses(&[r#"dwolla_region = "eu-central-1""#]),
+
     // Commerce and shipping.
+
     prefixed("SHOPIFY_TOKEN", &["shpat_", "shpca_", "shppa_", "shpss_", "shpua_", "shptka_"], Hex, (32, 64))
         .hits(&[
             (r#"<add key="shopify_token" value="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" />"#, "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"),
@@ -330,7 +335,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#""id": "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26""#, "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26"),
         ])
         .misses(&["amzn1.application-oa2-client.<id>"]),
+
     // More processors.
+
     prefixed("POLAR_TOKEN", &["polar_oat_", "polar_pat_", "polar_at_", "polar_rt_", "polar_whs_", "polar_cst_"], Alnum, (30, 60))
         .hits(&[
             ("POLAR_TOKEN=polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ", "polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ"),

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Language registries.
+
     prefixed("NPM_TOKEN", &["npm_"], Alnum, (36, 40))
         .hits(&[
             (r#"<add key="npm_token" value="npm_BaB7WqVEc4TcO9Dzhf66ScDj76XjqFFfmsaW" />"#, "npm_BaB7WqVEc4TcO9Dzhf66ScDj76XjqFFfmsaW"),
@@ -108,7 +109,9 @@ pub(super) static RULES: &[Rule] = &[
             ("  - https://repo.anaconda.cloud/t/mu-39ef533a-b62d-4143-b004-3124d79d4018/main", "mu-39ef533a-b62d-4143-b004-3124d79d4018"),
         ])
         .misses(&["https://conda.anaconda.org/t/<token>/acme"]),
+
     // Containers and artifact stores.
+
     prefixed("DOCKER_PAT", &["dckr_pat_", "dckr_oat_"], Token, (20, 48))
         .hits(&[
             ("  docker_pat: dckr_pat_btloEJG1VZQctDon6spX3QSvbKs", "dckr_pat_btloEJG1VZQctDon6spX3QSvbKs"),
@@ -175,7 +178,9 @@ pub(super) static RULES: &[Rule] = &[
             ("quay_robot: IH9CKWAPQBD5FNH868CQKSDDYO9B2X8SSPFXX7LVL1NQL61Q73HPALF8XZMHG318", "IH9CKWAPQBD5FNH868CQKSDDYO9B2X8SSPFXX7LVL1NQL61Q73HPALF8XZMHG318"),
         ])
         .misses(&[r#"quay_region = "eu-central-1""#]),
+
     // Mods and builds.
+
     prefixed("THUNDERSTORE_TOKEN", &["tss_"], Alnum, (30, 50))
         .hits(&[
             ("args: ['--auth', 'tss_CJy3qOaYlOJp2y74cZZg7prEWzIdnX9ekIC1pA']", "tss_CJy3qOaYlOJp2y74cZZg7prEWzIdnX9ekIC1pA"),

@@ -6,6 +6,7 @@ use super::{assigned, nearby, pattern};
 
 pub(super) static RULES: &[Rule] = &[
     // Framework settings.
+
     pattern(
         "ASPNET_MACHINE_KEY",
         &["validationkey", "decryptionkey"],
@@ -63,6 +64,7 @@ pub(super) static RULES: &[Rule] = &[
     )
         .hits(&[
             ("'crypt' => ['key' => '8a90f93b4c0f7bf23650734d943c8dab'],", "8a90f93b4c0f7bf23650734d943c8dab"),
+            (r#""crypt" => [ "key" => "db4b923810b67929474572c5a98025f8" ],"#, "db4b923810b67929474572c5a98025f8"),
         ])
         .misses(&["'crypt' => ['key' => $key],"]),
     assigned("EVENT_ROUTING_KEY", &["routingkey", "integrationkey", "servicekey"], HexLower, (32, 32))
@@ -99,7 +101,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "data_protection_key": "DN4eKfDxDvEsZclxfN4wsK2Uzvfzkdm6","#, "DN4eKfDxDvEsZclxfN4wsK2Uzvfzkdm6"),
         ])
         .misses(&[r#"cookie_region = "eu-central-1""#]),
+
     // Calls that take a secret.
+
     pattern(
         "JWT_SIGN_CALL",
         &["jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode", "jsonwebtoken"],
@@ -137,7 +141,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"tweepy.OAuthHandler(KEY, "pm8AzNLq4uJtDxEhzH1HS6uYeFEwMPqqI5SQeMWUZB7GKfP2Rd")"#, "pm8AzNLq4uJtDxEhzH1HS6uYeFEwMPqqI5SQeMWUZB7GKfP2Rd"),
         ])
         .misses(&[r#"tweepy.Client("bearer_token")"#]),
+
     // Command lines.
+
     pattern(
         "SECRET_STORE_CLI",
         &["gh secret set", "glab variable set", "gh variable set", "secrets put", "fly secrets", "flyctl secrets", "doppler secrets", "heroku config:set", "config:set", "supabase secrets"],
@@ -169,4 +175,84 @@ pub(super) static RULES: &[Rule] = &[
             ("./codecov upload-process -t dc8478f7-0775-4c85-9c8d-b5dece7ed602 -f c.xml", "dc8478f7-0775-4c85-9c8d-b5dece7ed602"),
         ])
         .misses(&["codecov -t ${CODECOV}"]),
+
+    // More calls and commands.
+
+    pattern(
+        "HTTP_AUTH_TUPLE",
+        &["http_auth", "basic_auth"],
+        r#"(?:http_auth|basic_auth)\s{0,3}[=(]\s{0,3}\(?\s{0,3}["\x27][^"\x27]{0,80}["\x27]\s{0,3},\s{0,3}(?:Some\()?["\x27]([^"\x27\s]{4,200})["\x27]"#,
+    )
+        .allow(&["^(?i:pass|password|passwd|secret|test)$"])
+        .hits(&[
+            (r#"es = Elasticsearch(hosts, http_auth=("elastic", "3dAKSXjSk8xo"))"#, "3dAKSXjSk8xo"),
+            (r#"    .basic_auth("admin", Some("nEjT1OrRJX1vNf7F"))"#, "nEjT1OrRJX1vNf7F"),
+        ])
+        .misses(&[".basic_auth(user, Some(password))"]),
+    pattern(
+        "GO_BYTES_SECRET",
+        &["[]byte("],
+        r#"(?i)(?:key|secret|salt|token|hmac)\w{0,30}\s{0,3}:?=\s{0,3}\[\]byte\(\s{0,3}["`]([^"`\s]{8,200})["`]"#,
+    )
+        .entropy(3.0)
+        .allow(&["^[a-z:_./ -]+$"])
+        .hits(&[
+            (r#"	var jwtKey = []byte("TwCcRUwS6zG59G8hLEBam8rvB5QgcROz")"#, "TwCcRUwS6zG59G8hLEBam8rvB5QgcROz"),
+            (r#"hmacSecret := []byte("lh1i7cDqDL9TW9SnsaptHMfF")"#, "lh1i7cDqDL9TW9SnsaptHMfF"),
+        ])
+        .misses(&[r#"key := []byte("user:id:prefix")"#]),
+    pattern(
+        "SSH_KEYGEN_PASSPHRASE",
+        &["ssh-keygen"],
+        r#"ssh-keygen\s[^\n]{0,120}?-[NP]\s{1,3}["\x27]?([^\s"\x27$-][^\s"\x27$]{3,80})"#,
+    )
+        .hits(&[
+            (r#"ssh-keygen -t ed25519 -N "QJb12iPqQ1T9" -f k"#, "QJb12iPqQ1T9"),
+            ("ssh-keygen -p -P c2tDwS4Ah9Cy -f k", "c2tDwS4Ah9Cy"),
+        ])
+        .misses(&[r#"ssh-keygen -t ed25519 -N "" -f k"#]),
+    pattern(
+        "OPENVPN_INLINE_LOGIN",
+        &["auth-user-pass"],
+        r"auth-user-pass\s{1,3}[\w.@-]{1,60}\s{1,3}(\S{4,80})",
+    )
+        .hits(&[
+            ("auth-user-pass ann B7Zb0xU348G7", "B7Zb0xU348G7"),
+            ("  auth-user-pass bob@example.com Zhv4bjFZyjRLrEeZ", "Zhv4bjFZyjRLrEeZ"),
+        ])
+        .misses(&["auth-user-pass /etc/openvpn/login.conf"]),
+    pattern(
+        "SQL_INSERT_PASSWORD",
+        &["insert"],
+        r#"(?i)insert\s{1,3}into\s{1,3}[\w."`\[\]]{1,80}\s{0,3}\([^()]{0,200}(?:passw(?:or)?d|pwd|pass)\w{0,20}["`\]]?\s{0,3}\)\s{0,3}values\s{0,3}\([^()]{0,300}["\x27]([^"\x27()]{4,200})["\x27]\s{0,3}\)"#,
+    )
+        .entropy(2.0)
+        .allow(&["^(?i:pass|password|passwd|secret|test|changeme)$"])
+        .hits(&[
+            ("INSERT INTO users (name, password) VALUES ('ann', 'Ea1dN3de9rpY');", "Ea1dN3de9rpY"),
+            ("insert into `accounts` (`id`, `passwd`) values (1, 'K3RDBLY8LzjH')", "K3RDBLY8LzjH"),
+        ])
+        .misses(&["INSERT INTO users (name, password) VALUES (?, ?)"]),
+    pattern(
+        "PROSE_TOKEN",
+        &["token **", "key **", "password **", "secret **", "token `", "key `", "password `", "secret `"],
+        r"(?i)\b(?:token|key|password|secret)\s{1,2}(?:is\s{1,2})?(?:\*\*|`)([^\s*`]{12,200})(?:\*\*|`)",
+    )
+        .entropy(3.3)
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_./:])+[A-Za-z]+[0-9]{0,2}$"])
+        .hits(&[
+            ("Use token **pa9HKmNwa90hkg1Cq2kDEbcGIbOWI0wmQMGSUyi0** for staging", "pa9HKmNwa90hkg1Cq2kDEbcGIbOWI0wmQMGSUyi0"),
+            ("the password `YcOe05rUzZYpOvI3Zf3J` still works", "YcOe05rUzZYpOvI3Zf3J"),
+        ])
+        .misses(&["set the key `spring.datasource.password` first"]),
+    pattern(
+        "ANSIBLE_PASSWORD_FILTER",
+        &["password_hash"],
+        r#"["\x27]([^"\x27\s]{4,80})["\x27]\s{0,3}\|\s{0,3}password_hash"#,
+    )
+        .hits(&[
+            ("pw: {{ 'wSXrxM1pJX7a' | password_hash }}", "wSXrxM1pJX7a"),
+            (r#"hash: "{{ 'QLLeTwwFYXgI' | password_hash }}""#, "QLLeTwwFYXgI"),
+        ])
+        .misses(&["pw: {{ user_pw | password_hash }}"]),
 ];
