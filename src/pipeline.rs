@@ -20,8 +20,6 @@ use crate::error::{Error, Failure, Result};
 use crate::events::Event;
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
 use crate::post::position::Refs;
-use crate::post::render::Failed;
-use crate::post::send::Aftermath;
 use crate::post::{self, timezone};
 use crate::prepare::{self, Prepared, Rules};
 use crate::prior::{self, NoteView, Prior};
@@ -746,7 +744,7 @@ async fn post(run: &Run, request: &Request, gitlab: Option<&Client>, plan: &Post
 }
 
 async fn send_plan(run: &Run, client: &Client, plan: &PostPlan) -> Result<()> {
-    let sent = post::send::send(plan, client, &run.workdir, &run.events, &run.engine, &summary_body).await;
+    let sent = post::send::send(plan, client, &run.workdir, &run.events, &run.engine).await;
     run.workdir.json(Artifact::PostResults, &sent.results)?;
     match sent.error {
         Some(error) => Err(error),
@@ -773,13 +771,6 @@ pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
     }
     let client = Client::new(config, run.events.clone())?;
     send_plan(run, &client, &plan).await
-}
-
-/// The summary as planned, and with it what became of the discussions.
-fn summary_body(plan: &PostPlan, aftermath: &Aftermath<'_>) -> String {
-    let failed: Vec<_> =
-        aftermath.leftovers.iter().map(|left| Failed { discussion: left.discussion, reason: left.reason }).collect();
-    post::render::with_failed_items(&plan.summary_body, &failed)
 }
 
 fn chars(text: &str) -> u64 {
