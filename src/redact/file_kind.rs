@@ -21,13 +21,18 @@ impl FileKind {
     pub(super) fn of(path: &[u8]) -> Self {
         let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
         let extension = name.iter().rposition(|&b| b == b'.').map_or(&b""[..], |dot| &name[dot + 1..]);
-        if name.starts_with(b".env") || name.starts_with(b"dockerfile") || name.starts_with(b"containerfile") || extension == b"env" {
+        if name.starts_with(b".env")
+            || name.starts_with(b"dockerfile")
+            || name.starts_with(b"containerfile")
+            || extension == b"env"
+        {
             return Self::Config;
         }
         match extension {
-            b"yml" | b"yaml" | b"properties" | b"ini" | b"cfg" | b"conf" | b"cnf" | b"config" | b"service" | b"npmrc" | b"pypirc" | b"netrc"
-            | b"pgpass" | b"editorconfig" | b"dockerfile" | b"htpasswd" | b"toml" | b"sample" | b"example" | b"dist" | b"cf" | b"rc" | b"credentials"
-            | b"envrc" | b"s3cfg" | b"boto" | b"my" | b"wgetrc" | b"curlrc" | b"list" => Self::Config,
+            b"yml" | b"yaml" | b"properties" | b"ini" | b"cfg" | b"conf" | b"cnf" | b"config" | b"service"
+            | b"npmrc" | b"pypirc" | b"netrc" | b"pgpass" | b"editorconfig" | b"dockerfile" | b"htpasswd" | b"toml"
+            | b"sample" | b"example" | b"dist" | b"cf" | b"rc" | b"credentials" | b"envrc" | b"s3cfg" | b"boto"
+            | b"my" | b"wgetrc" | b"curlrc" | b"list" => Self::Config,
             b"sh" | b"bash" | b"zsh" | b"fish" | b"ksh" | b"bat" | b"cmd" | b"ps1" | b"psm1" | b"mk" => Self::Shell,
             b"xml" | b"html" | b"htm" | b"xhtml" | b"plist" | b"csproj" | b"xaml" | b"svg" | b"jsp" => Self::Markup,
             b"json" | b"json5" | b"jsonc" | b"tf" | b"tfvars" | b"hcl" | b"tfstate" | b"ipynb" | b"har" => Self::Data,

@@ -11,7 +11,12 @@ const DOCUMENT_LIMIT: usize = 2000;
 
 /// Whether the line is `kind: Secret` (YAML or JSON).
 pub(super) fn is_secret_kind(text: &[u8]) -> bool {
-    let compact: Vec<u8> = text.iter().copied().filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{')).take(24).collect();
+    let compact: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{'))
+        .take(24)
+        .collect();
     compact == b"kind:Secret" || compact.starts_with(b"kind:Secret#") || compact.starts_with(b"kind:Secretmetadata")
 }
 
@@ -70,7 +75,10 @@ pub(super) fn secret_document(region: &Region<'_>, line: Line, out: &mut Vec<Spa
 pub(super) fn paired_value(region: &Region<'_>, line: Line, out: &mut Vec<Span>) {
     let text = region.text(line);
     let Some((key, value)) = split(text) else { return };
-    if !matches!(key.to_ascii_lowercase().as_slice(), b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey") {
+    if !matches!(
+        key.to_ascii_lowercase().as_slice(),
+        b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey"
+    ) {
         return;
     }
     let name = unquoted(value);
@@ -78,11 +86,26 @@ pub(super) fn paired_value(region: &Region<'_>, line: Line, out: &mut Vec<Span>)
     let mut check = |other: Line| {
         let text = region.text(other);
         let Some((key, value)) = split(text) else { return false };
-        if !matches!(key.to_ascii_lowercase().as_slice(), b"value" | b"default" | b"defaultvalue" | b"parameter_value" | b"parametervalue" | b"content" | b"initial_value") {
+        if !matches!(
+            key.to_ascii_lowercase().as_slice(),
+            b"value"
+                | b"default"
+                | b"defaultvalue"
+                | b"parameter_value"
+                | b"parametervalue"
+                | b"content"
+                | b"initial_value"
+        ) {
             return false;
         }
         let literal = unquoted(value);
-        let form = if literal.len() < value.len() { super::assign::Form::Quoted } else if region.kind == FileKind::Code { super::assign::Form::Doubtful } else { super::assign::Form::Bare };
+        let form = if literal.len() < value.len() {
+            super::assign::Form::Quoted
+        } else if region.kind == FileKind::Code {
+            super::assign::Form::Doubtful
+        } else {
+            super::assign::Form::Bare
+        };
         if names::keeps(promise, form, name, literal) {
             let start = other.start + offset(text, literal);
             out.push(Span { start, end: start + literal.len(), name: Name::Generic(promise.rule()) });
@@ -168,7 +191,10 @@ fn push_value(region: &Region<'_>, (start, end): (usize, usize), out: &mut Vec<S
     if value.is_empty() || matches!(value.first(), Some(b'|' | b'>')) && value.len() <= 3 {
         return false;
     }
-    if !filter::is_reference(value) && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~") && !filter::is_filler(value) {
+    if !filter::is_reference(value)
+        && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~")
+        && !filter::is_filler(value)
+    {
         push(region, start, end, out);
     }
     true

@@ -36,7 +36,16 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
         lower.clear();
         lower.extend_from_slice(&region.bytes[at..end]);
         lower.make_ascii_lowercase();
-        let mut scanner = Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, block: at, lower: &lower, depth: 0, done: Done::default() };
+        let mut scanner = Scanner {
+            region,
+            vocabulary: Vocabulary::shared(),
+            scratch,
+            out,
+            block: at,
+            lower: &lower,
+            depth: 0,
+            done: Done::default(),
+        };
         resume = scanner.block(resume.max(at), end);
         at = end;
     }
@@ -48,8 +57,16 @@ fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
     let lower = text.to_ascii_lowercase();
     let region = Region { bytes: text, prefix: 0, kind: super::file_kind::FileKind::Config, path: b"" };
     let mut out = Vec::new();
-    let mut scanner =
-        Scanner { region: &region, vocabulary: Vocabulary::shared(), scratch, out: &mut out, block: 0, lower: &lower, depth: 1, done: Done::default() };
+    let mut scanner = Scanner {
+        region: &region,
+        vocabulary: Vocabulary::shared(),
+        scratch,
+        out: &mut out,
+        block: 0,
+        lower: &lower,
+        depth: 1,
+        done: Done::default(),
+    };
     scanner.block(0, text.len());
     out.iter().map(|span| span.name).min()
 }
@@ -93,7 +110,8 @@ impl Scanner<'_, '_, '_> {
         while at < end {
             let Some(found) = candidates.next_from(at - self.block) else { break };
             let found = found + self.block;
-            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
+            let start = memchr::memrchr(b'\n', &bytes[at..found])
+                .map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
             let stop = memchr::memchr(b'\n', &bytes[found..]).map_or(end, |newline| found + newline);
             let line = self.region.line(start, stop);
             at = self.line(line).max(stop + 1);
@@ -159,7 +177,10 @@ impl Scanner<'_, '_, '_> {
     }
 
     fn dashes(&mut self, line: Line, text: &[u8]) -> usize {
-        let telling = text.starts_with(b"Private-Lines") || memchr::memmem::find(text, b"PRIVATE").is_some() || memchr::memmem::find(text, b"KEY").is_some() || memchr::memmem::find(text, b"private").is_some();
+        let telling = text.starts_with(b"Private-Lines")
+            || memchr::memmem::find(text, b"PRIVATE").is_some()
+            || memchr::memmem::find(text, b"KEY").is_some()
+            || memchr::memmem::find(text, b"private").is_some();
         if telling { keys::marked(self.region, line, self.out) } else { line.end }
     }
 
@@ -170,7 +191,11 @@ impl Scanner<'_, '_, '_> {
         if !is_boundary(text, at) {
             return;
         }
-        let Some(prefix) = prefixes.iter().filter(|prefix| text[at..].starts_with(prefix.as_bytes())).max_by_key(|prefix| prefix.len()) else {
+        let Some(prefix) = prefixes
+            .iter()
+            .filter(|prefix| text[at..].starts_with(prefix.as_bytes()))
+            .max_by_key(|prefix| prefix.len())
+        else {
             return;
         };
         let start = at + prefix.len();
@@ -207,26 +232,45 @@ impl Scanner<'_, '_, '_> {
         };
         let literal = &text[value.clone()];
         if let Some(rule) = self.vendor(lower, &name, literal, form, hits) {
-            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: Name::Rule(rule) });
+            self.out.push(Span {
+                start: line.start + value.start,
+                end: line.start + value.end,
+                name: Name::Rule(rule),
+            });
         } else if let Some(promise) = names::promise(&text[name.clone()])
             && names::keeps(promise, form, &text[name.clone()], literal)
         {
-            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: Name::Generic(promise.rule()) });
+            self.out.push(Span {
+                start: line.start + value.start,
+                end: line.start + value.end,
+                name: Name::Generic(promise.rule()),
+            });
         }
         name.end
     }
 
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.
-    fn vendor(&self, lower: &[u8], name: &std::ops::Range<usize>, value: &[u8], form: Form, hits: &[Hit]) -> Option<&'static str> {
+    fn vendor(
+        &self,
+        lower: &[u8],
+        name: &std::ops::Range<usize>,
+        value: &[u8],
+        form: Form,
+        hits: &[Hit],
+    ) -> Option<&'static str> {
         let reach = name.start.saturating_sub(VENDOR_REACH)..name.end;
-        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_))) || names::is_about_only(&lower[name.clone()]) || form == Form::Doubtful && value.len() < 16 {
+        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_)))
+            || names::is_about_only(&lower[name.clone()])
+            || form == Form::Doubtful && value.len() < 16
+        {
             return None;
         }
         hits.iter().filter(|hit| reach.contains(&hit.at)).find_map(|hit| {
             let Action::Assigned(rule) = hit.action else { return None };
             let loaded = &self.vocabulary.rules[usize::from(rule)];
             let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else { return None };
-            let fits = charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
+            let fits =
+                charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
             fits.then_some(loaded.rule.name)
         })
     }
@@ -273,13 +317,20 @@ impl Scanner<'_, '_, '_> {
         for captures in regex.captures_iter(text) {
             let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else { continue };
             let value = found.as_bytes();
-            if value.is_empty() || filter::is_reference(value) && !value.starts_with(b"$") || !self.accepts(loaded, value, value) {
+            if value.is_empty()
+                || filter::is_reference(value) && !value.starts_with(b"$")
+                || !self.accepts(loaded, value, value)
+            {
                 continue;
             }
             if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
-            self.out.push(Span { start: line.start + start + found.start(), end: line.start + start + found.end(), name: Name::Rule(loaded.rule.name) });
+            self.out.push(Span {
+                start: line.start + start + found.start(),
+                end: line.start + start + found.end(),
+                name: Name::Rule(loaded.rule.name),
+            });
         }
     }
 

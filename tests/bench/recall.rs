@@ -40,7 +40,8 @@ struct Score {
 }
 
 fn main() {
-    let folder = env::var_os("DIFFSAN_CORPUS").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/redact"), PathBuf::from);
+    let folder = env::var_os("DIFFSAN_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/redact"), PathBuf::from);
     let verbose = env::var_os("DIFFSAN_VERBOSE").is_some();
     positives(&folder, verbose);
     negatives(&folder, verbose);
@@ -83,8 +84,14 @@ fn positives(folder: &Path, verbose: bool) {
             score.partial += usize::from(!caught && changed);
         }
         if !caught {
-            let line = redacted.lines().find(|line| row.secrets.iter().any(|secret| leaks(line, secret))).unwrap_or_default();
-            *sample = format!("{} {}{}", row.id, if changed { "PARTIAL " } else { "" }, line.chars().take(220).collect::<String>());
+            let line =
+                redacted.lines().find(|line| row.secrets.iter().any(|secret| leaks(line, secret))).unwrap_or_default();
+            *sample = format!(
+                "{} {}{}",
+                row.id,
+                if changed { "PARTIAL " } else { "" },
+                line.chars().take(220).collect::<String>()
+            );
         }
     }
     println!("{:<24} {:>6} {:>7} {:>8}", "class", "rows", "recall", "partial");
@@ -104,7 +111,13 @@ fn positives(folder: &Path, verbose: bool) {
 }
 
 fn print_score(name: &str, score: &Score) {
-    println!("{:<24} {:>6} {:>6.1}% {:>8}", name, score.rows, 100.0 * score.caught as f64 / score.rows.max(1) as f64, score.partial);
+    println!(
+        "{:<24} {:>6} {:>6.1}% {:>8}",
+        name,
+        score.rows,
+        100.0 * score.caught as f64 / score.rows.max(1) as f64,
+        score.partial
+    );
 }
 
 fn negatives(folder: &Path, verbose: bool) {

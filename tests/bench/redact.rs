@@ -16,7 +16,8 @@ const ROUNDS: usize = 5;
 
 fn main() {
     start_up();
-    let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB").map_or_else(|_| vec![10, 100], |list| list.split(',').filter_map(|size| size.parse().ok()).collect());
+    let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB")
+        .map_or_else(|_| vec![10, 100], |list| list.split(',').filter_map(|size| size.parse().ok()).collect());
     for megabytes in sizes {
         throughput(megabytes);
     }
@@ -99,7 +100,11 @@ fn rate(bytes: usize, took: Duration) -> f64 {
 /// The process's peak resident memory so far, in KiB.
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
 }
 
 /// A diff of about `bytes` bytes: files of a few languages, hunks of some tens of lines.
@@ -111,7 +116,12 @@ fn generate(bytes: usize) -> String {
     while diff.len() < bytes {
         let extension = ["rs", "py", "ts", "go", "java", "yml"][random.below(6)];
         let path = format!("src/module_{}/part_{file}.{extension}", file % 97);
-        let _ = write!(diff, "diff --git a/{path} b/{path}\nindex {:07x}..{:07x} 100644\n--- a/{path}\n+++ b/{path}\n", random.below(1 << 28), random.below(1 << 28));
+        let _ = write!(
+            diff,
+            "diff --git a/{path} b/{path}\nindex {:07x}..{:07x} 100644\n--- a/{path}\n+++ b/{path}\n",
+            random.below(1 << 28),
+            random.below(1 << 28)
+        );
         for hunk in 0..=random.below(6) {
             let (body, old, new) = hunk_body(&mut random, &mut lines);
             let start = hunk * 120 + 1;
@@ -148,7 +158,8 @@ fn secret_line(random: &mut Random) -> String {
 }
 
 fn code_line(random: &mut Random) -> String {
-    let (a, b, c) = (WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())]);
+    let (a, b, c) =
+        (WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())]);
     let n = random.below(1000);
     match random.below(24) {
         0 => String::new(),
@@ -179,10 +190,70 @@ fn code_line(random: &mut Random) -> String {
 }
 
 static WORDS: &[&str] = &[
-    "account", "buffer", "cache", "client", "config", "context", "cursor", "device", "entry", "event", "field", "filter", "handler", "index", "item", "layout", "line",
-    "loader", "manager", "message", "method", "module", "node", "object", "option", "order", "packet", "parser", "path", "payload", "point", "process", "queue", "record",
-    "region", "render", "request", "response", "result", "route", "schema", "section", "server", "service", "shape", "state", "status", "stream", "string", "table", "target",
-    "thread", "value", "vector", "version", "view", "window", "worker", "writer", "zone", "keyboard", "monkey", "passenger", "author",
+    "account",
+    "buffer",
+    "cache",
+    "client",
+    "config",
+    "context",
+    "cursor",
+    "device",
+    "entry",
+    "event",
+    "field",
+    "filter",
+    "handler",
+    "index",
+    "item",
+    "layout",
+    "line",
+    "loader",
+    "manager",
+    "message",
+    "method",
+    "module",
+    "node",
+    "object",
+    "option",
+    "order",
+    "packet",
+    "parser",
+    "path",
+    "payload",
+    "point",
+    "process",
+    "queue",
+    "record",
+    "region",
+    "render",
+    "request",
+    "response",
+    "result",
+    "route",
+    "schema",
+    "section",
+    "server",
+    "service",
+    "shape",
+    "state",
+    "status",
+    "stream",
+    "string",
+    "table",
+    "target",
+    "thread",
+    "value",
+    "vector",
+    "version",
+    "view",
+    "window",
+    "worker",
+    "writer",
+    "zone",
+    "keyboard",
+    "monkey",
+    "passenger",
+    "author",
 ];
 
 /// A small generator, so that every run measures the same bytes.
