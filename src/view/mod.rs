@@ -1,7 +1,7 @@
 //! What people look at: the terminal, failures explained, reports.
 
-pub mod doctor;
 mod code_quality;
+pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod inspect;
@@ -15,6 +15,7 @@ mod timeline;
 
 pub use code_quality::{code_quality, code_quality_baseline};
 pub use markdown::markdown;
+
 pub use plain::{config, document, failure, schema};
 pub use sarif::sarif;
 pub use shown::Shown;

@@ -4,12 +4,12 @@
 
 mod agents;
 mod answers;
+mod configuration;
+mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
 mod diff_prepare;
-mod configuration;
-mod contract;
 mod docs;
 mod failures;
 mod forge;
