@@ -16,5 +16,6 @@ mod forge;
 mod gitlab;
 mod gitlab_client;
 mod posting;
+mod posting_runs;
 mod sandbox;
 mod tidy;
