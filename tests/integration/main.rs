@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod commands;
 mod configuration;
 mod contract;
 mod diff_fetch_ci;
@@ -18,4 +19,5 @@ mod gitlab_client;
 mod posting;
 mod posting_runs;
 mod sandbox;
+mod secrets;
 mod tidy;
