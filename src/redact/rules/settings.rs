@@ -44,13 +44,16 @@ pub(super) static RULES: &[Rule] = &[
             ("PEPPER=e696a0c762a65f77ff39d29eafe5bf556db8dbc44c57a833d935e8deb89ee428c1f49465e3f7ff418b0658f7169bfa71ae8d9406dc94bb2762aa54e19bc1a38b", "e696a0c762a65f77ff39d29eafe5bf556db8dbc44c57a833d935e8deb89ee428c1f49465e3f7ff418b0658f7169bfa71ae8d9406dc94bb2762aa54e19bc1a38b"),
         ])
         .misses(&[r#"db_region = "eu-central-1""#]),
-    assigned("PHOENIX_SALT", &["signingsalt", "encryptionsalt"], AnyBase64, (8, 64))
-        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
+    pattern(
+        "PHOENIX_SALT",
+        &["signing_salt", "encryption_salt"],
+        r#"(?:signing|encryption)_salt["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]([0-9A-Za-z+/=_-]{8,64})["\x27]"#,
+    )
         .hits(&[
-            (r#"  "signing_salt": "ZF9HtC4K","#, "ZF9HtC4K"),
-            (r#"encryption_salt = "2r4Tz8xD""#, "2r4Tz8xD"),
+            (r#"  live_view: [signing_salt: "8ZF9HtC4"]"#, "8ZF9HtC4"),
+            (r#"key: "_app", signing_salt: "qL2r4Tz8""#, "qL2r4Tz8"),
         ])
-        .misses(&[r#"signing_region = "eu-central-1""#]),
+        .misses(&[r#"signing_salt: System.fetch_env!("SALT")"#]),
     assigned("VAULT_SECRET_ID", &["secretid", "vaultsecretid"], Uuid, (36, 36))
         .hits(&[
             (r#"  "secret_id": "ee4f1856-db4d-4d3b-8dfd-b1feab3e4217","#, "ee4f1856-db4d-4d3b-8dfd-b1feab3e4217"),
