@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
@@ -16,6 +16,9 @@ use crate::clock;
 pub const TAG: &str = "DIFFSAN_CHILD";
 
 static LIVE: Mutex<BTreeMap<u32, Option<String>>> = Mutex::new(BTreeMap::new());
+
+/// The run is over; what is started now has no business any more.
+static OVER: AtomicBool = AtomicBool::new(false);
 
 /// Keeps a process group on the list; kills what is left of it when dropped.
 #[derive(Debug)]
@@ -42,9 +45,11 @@ pub fn new_tag() -> String {
     format!("{}-{count}-{}", std::process::id(), clock::now().unix_timestamp_nanos())
 }
 
-/// Kills every group on the list, at once; for panics and signals.
+/// Kills every group on the list at once, and from now on every one that would join it; for panics and signals.
 pub fn kill_all() {
-    for (group, tag) in live().iter() {
+    let live = live();
+    OVER.store(true, Ordering::SeqCst);
+    for (group, tag) in live.iter() {
         signal(*group, tag.as_deref(), Signal::KILL);
     }
 }
@@ -69,8 +74,13 @@ impl Drop for Guard {
 }
 
 fn enlist(pid: u32, tag: Option<String>) -> Guard {
-    live().insert(pid, tag.clone());
-    Guard { group: pid, tag }
+    let mut live = live();
+    live.insert(pid, tag.clone());
+    let guard = Guard { group: pid, tag };
+    if OVER.load(Ordering::SeqCst) {
+        guard.kill();
+    }
+    guard
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<u32, Option<String>>> {

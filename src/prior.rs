@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::contracts::{Fingerprint, PriorComment, PriorDigest, PriorFinding, PriorSummary};
+use crate::post::sanitize::clip;
 
 /// A note of the merge request, alone or in a discussion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -197,14 +198,6 @@ fn comment(id: &str, notes: &[&NoteView], own_user: u64) -> Option<PriorComment>
         own,
         body: clip(&body, COMMENT_CHARS),
     })
-}
-
-/// At most so many characters; an ellipsis says that there were more.
-fn clip(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ use crate::validate::{self, ParseProblems, Parsed};
 const MAX_OUTPUT: usize = 8 * 1024 * 1024;
 /// Most characters of a program's words in an error.
 const MAX_SAID: usize = 1_500;
+/// Most characters of its last line in a message.
+const MAX_LINE: usize = 300;
 
 /// Starts the agent once. The inner error is an answer that does not hold and may be asked for again.
 pub(super) async fn ask(
@@ -33,7 +35,7 @@ pub(super) async fn ask(
 ) -> Result<Result<AgentReviewOutput, ParseProblems>> {
     let agent = request.agent;
     let launch = Launch::new(request)?;
-    recorder.started(&launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()));
+    recorder.started(&launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()))?;
     let finished = run(request, &launch, prompt, job_ends).await?;
     let file = match agent.answer_file {
         Some(name) => launch.room.read(name, MAX_OUTPUT).map_err(|error| no_room(agent, &error))?,
@@ -48,6 +50,7 @@ pub(super) async fn ask(
     match judged {
         Ok(parsed) => Ok(Ok(parsed.output)),
         Err(Ended::Invalid(problems)) => Ok(Err(problems)),
+        Err(Ended::Refused(problems)) => Err(super::exhausted(agent, number, &problems)),
         Err(Ended::Failed(failure)) => Err(Error::AgentExec(failure.with("attempts", number))),
     }
 }
@@ -57,6 +60,7 @@ pub(super) async fn ask(
 pub(super) enum Ended {
     Failed(Box<Failure>),
     Invalid(ParseProblems),
+    Refused(ParseProblems),
 }
 
 /// The command of the configuration, else the agent's own program.
@@ -160,7 +164,7 @@ fn judge(request: &Request<'_>, finished: &Finished, reading: Reading) -> Result
     let Request { agent, engine, .. } = *request;
     if let Some((how, help)) = stopped(request, finished) {
         let said = match reading.answer {
-            Err(Trouble::Failed(said) | Trouble::Unusable(said)) => said,
+            Err(Trouble::Failed(said) | Trouble::Unusable(said) | Trouble::Refused(said)) => said,
             Ok(_) => String::new(),
         };
         let failure = failure(agent, engine, &how, &said).help(help);
@@ -171,10 +175,8 @@ fn judge(request: &Request<'_>, finished: &Finished, reading: Reading) -> Result
             let text = engine.redact(Output::AgentOutput, &text);
             validate::parse_answer(text.as_str()).map_err(Ended::Invalid)
         }
-        Err(Trouble::Unusable(why)) => {
-            let why = clip(engine.redact(Output::AgentOutput, &why).as_str(), MAX_SAID);
-            Err(Ended::Invalid(ParseProblems { errors: vec![why], excerpt: String::new(), truncated: false }))
-        }
+        Err(Trouble::Unusable(why)) => Err(Ended::Invalid(problem(engine, &why))),
+        Err(Trouble::Refused(why)) => Err(Ended::Refused(problem(engine, &why))),
         Err(Trouble::Failed(said)) => {
             let (how, help) = exited(finished);
             let failure = failure(agent, engine, &how, &said).help(help);
@@ -223,12 +225,21 @@ fn exited(finished: &Finished) -> (String, &'static str) {
     }
 }
 
+fn problem(engine: &Engine, why: &str) -> ParseProblems {
+    let why = clip(engine.redact(Output::AgentOutput, why).as_str(), MAX_SAID);
+    ParseProblems { errors: vec![why], excerpt: String::new(), truncated: false }
+}
+
+/// What happened with the program's last line in one sentence, and all it said as the cause.
 fn failure(agent: &Agent, engine: &Engine, how: &str, said: &str) -> Box<Failure> {
-    let failure = Failure::new(format!("agent `{}` {how}", agent.name())).with("agent", agent.name());
-    match engine.redact(Output::AgentOutput, said).as_str().trim() {
-        "" => failure,
-        said => failure.said(clip(said, MAX_SAID)),
+    let said = engine.redact(Output::AgentOutput, said);
+    let said = said.as_str().trim();
+    let what = format!("agent `{}` {how}", agent.name());
+    match said.lines().last() {
+        None => Failure::new(what),
+        Some(last) => Failure::new(format!("{what}: {}", clip(last.trim(), MAX_LINE))).said(clip(said, MAX_SAID)),
     }
+    .with("agent", agent.name())
 }
 
 pub(super) fn no_room(agent: &Agent, error: &io::Error) -> Error {

@@ -7,6 +7,7 @@ use super::room::Home;
 use super::{Agent, Left, Limit, Reading, Start, Trouble, last_object};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
+use crate::validate::schema;
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Claude,
@@ -45,7 +46,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
         argv.add("--print");
     }
     argv.set(&["--output-format"], "json");
-    argv.set(&["--json-schema"], super::pending::strict_schema().to_string());
+    argv.set(&["--json-schema"], schema::strict_text());
     // A project's settings can run commands and send the key elsewhere.
     argv.set(&["--setting-sources"], "user");
     argv.set(&["--tools"], "");
@@ -113,7 +114,7 @@ fn answer(left: &Left<'_>, envelope: Envelope) -> Result<String, Trouble> {
         let said = said(&envelope);
         let refused = envelope.stop_reason.as_deref() == Some("refusal");
         return Err(if refused || envelope.subtype == "error_max_structured_output_retries" {
-            Trouble::Unusable(said)
+            Trouble::Refused(said)
         } else {
             Trouble::Failed(said)
         });
@@ -131,4 +132,41 @@ fn said(envelope: &Envelope) -> String {
     let words: Vec<String> =
         [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
     if words.is_empty() { envelope.subtype.clone() } else { words.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_exit_code_nor_subtype_decides() {
+        let ok = r#"{"is_error":false,"subtype":"success","result":"text","structured_output":{"a":1}}"#;
+        let cases: &[(i32, &str, Result<&str, Trouble>)] = &[
+            (0, ok, Ok(r#"{"a":1}"#)),
+            (1, ok, Err(Trouble::Failed("it reported success and failed; it said: why".into()))),
+            (0, r#"{"is_error":false,"subtype":"success","result":"text"}"#, Ok("text")),
+            (0, r#"{"is_error":false,"result":" "}"#, Err(Trouble::Unusable("the answer is empty".into()))),
+            (
+                1,
+                r#"{"is_error":true,"subtype":"success","result":"no","stop_reason":"refusal"}"#,
+                Err(Trouble::Refused("no".into())),
+            ),
+            (
+                1,
+                r#"{"is_error":true,"subtype":"error_max_structured_output_retries","errors":["a: bad","b: bad"]}"#,
+                Err(Trouble::Refused("a: bad; b: bad".into())),
+            ),
+            (
+                0,
+                r#"{"is_error":true,"subtype":"error_during_execution"}"#,
+                Err(Trouble::Failed("error_during_execution".into())),
+            ),
+            (0, "no envelope", Ok("no envelope")),
+            (1, "", Err(Trouble::Failed("why".into()))),
+        ];
+        for (code, stdout, want) in cases {
+            let got = read(&Left { exit_code: Some(*code), stdout, stderr: "why", file: None }).answer;
+            assert_eq!(got, want.clone().map(str::to_owned), "{stdout}");
+        }
+    }
 }

@@ -9,11 +9,11 @@ use super::attempt::Ended;
 use super::process::Finished;
 use super::{Answer, Request};
 use crate::clock;
-use crate::contracts::{AgentAttempt, AgentReviewOutput, AgentRun, Timings, TokenUsage};
+use crate::contracts::{AgentAttempt, AgentKind, AgentReviewOutput, AgentRun, Timings, TokenUsage};
 use crate::error::{Result, clip};
 use crate::events::Event;
 use crate::redact::{Output, TOKEN};
-use crate::validate::Parsed;
+use crate::validate::{Parsed, schema};
 use crate::workdir::Artifact;
 
 /// Most characters of an attempt's error.
@@ -45,12 +45,16 @@ impl<'a> Recorder<'a> {
     }
 
     /// The command line and the names of the variables of an attempt.
-    pub(super) fn started<'n>(&mut self, words: &[String], names: impl Iterator<Item = &'n OsStr>) {
+    pub(super) fn started<'n>(&mut self, words: &[String], names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
         for secret in secrets(words) {
             self.request.engine.learn(secret);
         }
         self.run.argv = masked(words);
         self.run.env_names = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        match self.run.agent {
+            AgentKind::Codex => self.request.workdir.foreign_json(Artifact::CodexSchema, schema::strict()),
+            _ => Ok(()),
+        }
     }
 
     /// What the program wrote.
@@ -89,7 +93,7 @@ impl<'a> Recorder<'a> {
         let error = match judged {
             Ok(_) => None,
             Err(Ended::Failed(failure)) => Some(failure.to_string()),
-            Err(Ended::Invalid(problems)) => Some(problems.errors.join("; ")),
+            Err(Ended::Invalid(problems) | Ended::Refused(problems)) => Some(problems.errors.join("; ")),
         };
         let error = error.map(|error| clip(&error, MAX_ERROR));
         let attempt = AgentAttempt {

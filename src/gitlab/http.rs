@@ -167,6 +167,12 @@ impl Trouble {
         Self::new(Fate::Unreadable, None, words)
     }
 
+    /// The same trouble with one more thing to say.
+    pub fn and(mut self, more: &str) -> Self {
+        self.words = clip(&format!("{}; {more}", self.words), 1_000);
+        self
+    }
+
     /// Whether a write may have been done all the same.
     pub fn uncertain(&self) -> bool {
         matches!(self.fate, Fate::Lost | Fate::Unreadable)

@@ -30,6 +30,8 @@ use http::{Answer, Http, Request};
 const PER_PAGE: u32 = 100;
 /// Most pages of one list.
 const MOST_PAGES: u32 = 1_000;
+/// GitLab took the text for commands, ran them and stored nothing.
+const SWALLOWED: u16 = 202;
 /// How often a merge request is asked for the SHAs that GitLab is still computing.
 const MOST_DIFF_REFS_TRIES: u32 = 5;
 
@@ -172,7 +174,8 @@ pub struct Snapshot {
 /// What GitLab said to a write that it accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
-    pub status: u16,
+    /// `None` when the answer was lost and the note was found later.
+    pub status: Option<u16>,
     /// The note's id; `None` when GitLab stored nothing.
     pub note_id: Option<u64>,
     pub discussion_id: Option<String>,
@@ -207,12 +210,14 @@ impl Client {
         self.one::<wire::TokenInfo>(request, "read the token's scopes").await.map(TokenInfo::from)
     }
 
-    /// Fails when the token could not post: wrong scope, expired, or a job token.
-    pub async fn check_token(&self) -> Result<TokenInfo> {
-        let info = self.token_info().await?;
-        match info.scopes.iter().any(|scope| scope == "api") && info.active {
-            true => Ok(info),
-            false => Err(explain::weak_token(&info)),
+    /// Fails when the token could never post, so that nothing is paid for first: it is refused, expired or too narrow.
+    pub async fn check_token(&self) -> Result<()> {
+        match self.token_info().await {
+            Ok(info) if info.active && info.scopes.iter().any(|scope| scope == "api") => Ok(()),
+            Ok(info) => Err(explain::weak_token(&info)),
+            Err(error @ Error::GitlabAuth(_)) => Err(error),
+            // Tokens of other kinds cannot ask this; the writes will tell.
+            Err(_) => Ok(()),
         }
     }
 
@@ -279,8 +284,11 @@ impl Client {
         let answer = self.http.send(&request, attempts).await?;
         let stored: wire::StoredDiscussion = answer.json()?;
         let note = stored.notes.into_iter().next();
+        if note.is_none() && answer.status != SWALLOWED {
+            return Err(Trouble::unreadable("GitLab's answer has no note in it"));
+        }
         Ok(Posted {
-            status: answer.status,
+            status: Some(answer.status),
             note_id: note.as_ref().map(|note| note.id),
             discussion_id: stored.id,
             kind: note.and_then(|note| note.kind),
@@ -304,10 +312,10 @@ impl Client {
         self.http.attempts()
     }
 
-    /// Waits until it makes sense to look whether a write without an answer arrived.
-    pub async fn settle(&self, path: &str, trouble: &Trouble, attempts: &Attempts) {
+    /// Waits until it makes sense to look whether a write without an answer arrived; `false` when that is too long.
+    pub async fn settle(&self, path: &str, trouble: &Trouble, attempts: &Attempts) -> bool {
         let request = Request::write(Method::POST, self.path(path), json!(null));
-        let _ = self.http.pause(&request, trouble, attempts, std::time::Duration::ZERO).await;
+        self.http.pause(&request, trouble, attempts, std::time::Duration::ZERO).await.is_ok()
     }
 
     /// A write that failed, in words and with its code.
@@ -368,7 +376,10 @@ fn next_page(answer: &Answer, page: u32, empty: bool) -> Option<u32> {
 
 fn stored_note(answer: &Answer) -> Result<Posted, Trouble> {
     let note: wire::StoredNote = answer.json()?;
-    Ok(Posted { status: answer.status, note_id: note.id, discussion_id: None, kind: note.kind })
+    if note.id.is_none() && answer.status != SWALLOWED {
+        return Err(Trouble::unreadable("GitLab's answer has no note in it"));
+    }
+    Ok(Posted { status: Some(answer.status), note_id: note.id, discussion_id: None, kind: note.kind })
 }
 
 /// The API's root of a GitLab that is named by its site or by its API.

@@ -1,6 +1,12 @@
 //! What is written to a merge request: places, bodies, and the plan that lists them.
 
+pub mod plan;
+pub mod position;
+pub mod render;
 pub mod sanitize;
+pub mod send;
+pub mod suggestion;
+pub mod summary;
 pub mod timezone;
 
 #[cfg(test)]

@@ -8,6 +8,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::prior::MARKER;
+
+mod block;
+mod inline;
+
+use block::{Fence, LANGUAGES, quote_fence, table_lines, unfolded};
+use inline::*;
+
 /// How often each kind of thing was neutralised.
 pub type Counts = BTreeMap<String, u64>;
 
@@ -29,7 +37,11 @@ pub fn markdown(text: &str) -> Clean {
         if let Some(fence) = Fence::opened_by(line) {
             at = cleaner.fenced(&lines, at, &fence);
         } else {
-            cleaner.prose(line, tables.get(at).copied().unwrap_or(false));
+            let unfolded = unfolded(line);
+            if unfolded.is_some() {
+                cleaner.count("html");
+            }
+            cleaner.prose(unfolded.as_deref().unwrap_or(line), tables.get(at).copied().unwrap_or(false));
             cleaner.out.push('\n');
             at += 1;
         }
@@ -55,10 +67,47 @@ pub fn code(text: &str) -> String {
 
 /// The text as a fenced block that nothing in it can leave.
 pub fn fence(info: &str, text: &str) -> String {
-    let ticks = "`".repeat(longest_run(text, b'`').max(2) + 1);
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    let feed = if text.is_empty() { "" } else { "\n" };
-    format!("{ticks}{info}\n{text}{feed}{ticks}")
+    let text = visible(text, &mut Counts::new());
+    let ticks = "`".repeat(longest_run(&text, b'`').max(2) + 1);
+    let mut block = format!("{ticks}{info}\n");
+    for line in text.lines() {
+        if is_command(line) {
+            block.push(' ');
+        }
+        block.push_str(line);
+        block.push('\n');
+    }
+    block + &ticks
+}
+
+/// At most so many characters of neutralised Markdown; what is cut is said.
+pub fn clipped_markdown(text: &str, most: usize) -> Clean {
+    let total = text.chars().count();
+    let mut clean = markdown(&first_chars(text, most));
+    let cut = total > most || clean.text.chars().count() > most;
+    if clean.text.chars().count() > most {
+        // Cutting may open a fence or inline code again.
+        clean.text = markdown(&first_chars(&clean.text, most)).text;
+    }
+    if cut {
+        clean.text.push_str(&format!("\n\n*Cut here: the whole text has {total} characters.*"));
+    }
+    clean
+}
+
+/// At most so many characters, the last of them an ellipsis where there were more.
+pub fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => first_chars(text, most.saturating_sub(1)) + "…",
+    }
+}
+
+/// A line that GitLab would take for a quick action if it were not in a fence.
+pub fn is_command(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix('/') else { return false };
+    let name = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'_').count();
+    name > 0 && rest.as_bytes().get(name).is_none_or(u8::is_ascii_whitespace)
 }
 
 /// The text inside `<code>`, for places where GitLab reads HTML and no Markdown.
@@ -68,7 +117,8 @@ pub fn html_code(text: &str) -> String {
     format!("<code>{escaped}</code>")
 }
 
-/// Control, bidirectional and invisible characters replaced by their names; every line ends in a line feed.
+/// Control, bidirectional and invisible characters replaced by their names, diffsan's own markers broken, also in
+/// code; every line ends in a line feed.
 pub fn visible(text: &str, counts: &mut Counts) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -85,7 +135,11 @@ pub fn visible(text: &str, counts: &mut Counts) -> String {
             _ => out.push(c),
         }
     }
-    out
+    let markers = out.matches(MARKER).count();
+    for _ in 0..markers {
+        count(counts, "marker");
+    }
+    if markers == 0 { out } else { out.replace(MARKER, "<!-- diffsan :") }
 }
 
 /// Adds the counts of one text to those of all.
@@ -94,151 +148,6 @@ pub fn add(into: &mut Counts, more: &Counts) {
         *into.entry(kind.clone()).or_default() += times;
     }
 }
-
-/// Comrak reads no longer run of backticks as inline code.
-const MOST_TICKS: usize = 16;
-
-/// Languages that a fence may name; GitLab hands some others to renderers, to servers, or to the "apply" button.
-const LANGUAGES: &[&str] = &[
-    "asm",
-    "awk",
-    "bash",
-    "bat",
-    "c",
-    "c++",
-    "cmake",
-    "conf",
-    "console",
-    "cpp",
-    "cs",
-    "csharp",
-    "css",
-    "csv",
-    "cuda",
-    "cxx",
-    "d",
-    "dart",
-    "diff",
-    "docker",
-    "dockerfile",
-    "elixir",
-    "elm",
-    "erb",
-    "erlang",
-    "fish",
-    "fortran",
-    "fsharp",
-    "go",
-    "golang",
-    "gradle",
-    "graphql",
-    "groovy",
-    "h",
-    "haml",
-    "haskell",
-    "hcl",
-    "hpp",
-    "html",
-    "http",
-    "ini",
-    "java",
-    "javascript",
-    "js",
-    "json",
-    "json5",
-    "jsonc",
-    "jsonl",
-    "jsx",
-    "julia",
-    "kotlin",
-    "kt",
-    "latex",
-    "less",
-    "lisp",
-    "log",
-    "lua",
-    "make",
-    "makefile",
-    "markdown",
-    "matlab",
-    "md",
-    "nginx",
-    "nim",
-    "nix",
-    "objc",
-    "ocaml",
-    "pascal",
-    "patch",
-    "perl",
-    "php",
-    "plain",
-    "plaintext",
-    "powershell",
-    "prolog",
-    "properties",
-    "proto",
-    "protobuf",
-    "ps1",
-    "py",
-    "python",
-    "r",
-    "rb",
-    "regex",
-    "rs",
-    "rst",
-    "ruby",
-    "rust",
-    "sass",
-    "scala",
-    "scheme",
-    "scss",
-    "sh",
-    "shell",
-    "solidity",
-    "sql",
-    "svelte",
-    "swift",
-    "tcl",
-    "terraform",
-    "text",
-    "tf",
-    "toml",
-    "ts",
-    "tsx",
-    "txt",
-    "typescript",
-    "vb",
-    "verilog",
-    "vhdl",
-    "vim",
-    "vue",
-    "wasm",
-    "xml",
-    "yaml",
-    "yml",
-    "zig",
-    "zsh",
-];
-
-/// Words that make a reference close what it names.
-const CLOSING: &[&str] = &[
-    "close",
-    "closes",
-    "closed",
-    "closing",
-    "fix",
-    "fixes",
-    "fixed",
-    "fixing",
-    "resolve",
-    "resolves",
-    "resolved",
-    "resolving",
-    "implement",
-    "implements",
-    "implemented",
-    "implementing",
-];
 
 #[derive(Default)]
 struct Cleaner {
@@ -251,9 +160,8 @@ impl Cleaner {
         visible(text, &mut self.counts)
     }
 
-    fn finish(mut self) -> Clean {
-        self.out.truncate(self.out.trim_end_matches('\n').len());
-        Clean { text: self.out, counts: self.counts }
+    fn finish(self) -> Clean {
+        Clean { text: self.out.trim_matches('\n').to_owned(), counts: self.counts }
     }
 
     fn count(&mut self, kind: &str) {
@@ -303,7 +211,7 @@ impl Cleaner {
 
     fn language(&mut self, info: &str) -> String {
         let name = info.split([' ', '\t', '{', ',']).next().unwrap_or_default().to_ascii_lowercase();
-        if info.trim().is_empty() || LANGUAGES.contains(&name.as_str()) {
+        if info.trim().is_empty() || LANGUAGES.split(' ').any(|known| known == name) {
             return name;
         }
         self.count("fence_language");
@@ -359,7 +267,7 @@ impl Cleaner {
                     self.out.push_str(&line[at..at + length]);
                     return at + length;
                 }
-                self.escape(if line[at..].starts_with("<!-- diffsan:") { "marker" } else { "html" });
+                self.escape("html");
             }
             b'[' => {
                 if let Some(length) = bracket_reference(&line[at..]) {
@@ -486,7 +394,7 @@ impl Cleaner {
             let rest = &before[at..];
             rest.trim_start_matches(|c: char| !c.is_ascii_alphabetic())
         });
-        if CLOSING.iter().any(|closing| closing.eq_ignore_ascii_case(word)) {
+        if CLOSING.split(' ').any(|closing| closing.eq_ignore_ascii_case(word)) {
             self.count("closing_keyword");
         }
     }
@@ -508,214 +416,8 @@ impl LineFacts {
     }
 }
 
-/// An opening code fence, wherever it stands.
-struct Fence<'a> {
-    mark: u8,
-    length: usize,
-    /// Markers of block quotes before it.
-    quotes: usize,
-    /// Columns before it, after the last such marker.
-    indent: usize,
-    info: &'a str,
-}
-
-impl<'a> Fence<'a> {
-    fn opened_by(line: &'a str) -> Option<Self> {
-        let bytes = line.as_bytes();
-        let (mut at, mut quotes, mut indent) = (0, 0, 0);
-        loop {
-            match bytes.get(at)? {
-                b' ' => (at, indent) = (at + 1, indent + 1),
-                b'\t' => (at, indent) = (at + 1, indent + 4 - indent % 4),
-                b'>' => (at, quotes, indent) = (at + 1, quotes + 1, 0),
-                mark @ (b'`' | b'~') => {
-                    let length = bytes[at..].iter().take_while(|byte| *byte == mark).count();
-                    let info = line[at + length..].trim();
-                    let opens = length >= 3 && (*mark == b'~' || !info.contains('`'));
-                    return opens.then_some(Self { mark: *mark, length, quotes, indent, info });
-                }
-                _ => {
-                    let marker = list_marker(&bytes[at..])?;
-                    (at, indent) = (at + marker, indent + marker);
-                }
-            }
-        }
-    }
-
-    /// The line without the quote markers and the indentation of the fence; none when the quote ended before it.
-    fn content<'l>(&self, line: &'l str) -> Option<&'l str> {
-        let mut rest = line;
-        for _ in 0..self.quotes {
-            rest = rest.trim_start_matches([' ', '\t']).strip_prefix('>')?;
-        }
-        let spaces = rest.bytes().take_while(|byte| *byte == b' ').count().min(self.indent);
-        match rest.as_bytes().first() {
-            Some(b'\t') if self.indent > 0 => Some(&rest[1..]),
-            _ => Some(&rest[spaces..]),
-        }
-    }
-
-    fn closed_by(&self, content: &str) -> bool {
-        let trimmed = content.trim();
-        trimmed.len() >= self.length && trimmed.bytes().all(|byte| byte == self.mark)
-    }
-}
-
-/// Length of a list marker and the blank behind it.
-fn list_marker(bytes: &[u8]) -> Option<usize> {
-    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mark = bytes.get(digits)?;
-    let is_marker = if digits == 0 { b"-*+".contains(mark) } else { digits <= 9 && b".)".contains(mark) };
-    (is_marker && matches!(bytes.get(digits + 1), Some(b' ' | b'\t'))).then_some(digits + 2)
-}
-
-/// Which lines may belong to a table: all those around a row of dashes and pipes.
-fn table_lines(lines: &[&str]) -> Vec<bool> {
-    let mut tables = vec![false; lines.len()];
-    let mut from = 0;
-    for block in lines.split_inclusive(|line| line.trim().is_empty()) {
-        let to = from + block.len();
-        if block.iter().any(|line| is_delimiter_row(line)) {
-            tables[from..to].fill(true);
-        }
-        from = to;
-    }
-    tables
-}
-
-fn is_delimiter_row(line: &str) -> bool {
-    line.contains('-') && line.bytes().all(|byte| b"|:- \t>*+.)0123456789".contains(&byte))
-}
-
-/// Where a line opens GitLab's multi-line quote, which has no end of its own.
-fn quote_fence(line: &str) -> Option<usize> {
-    let at = line.find(">>>")?;
-    line.bytes().take(at).all(|byte| b" \t>*+-.)0123456789".contains(&byte)).then_some(at)
-}
-
-fn last_runs(line: &str) -> HashMap<usize, usize> {
-    let bytes = line.as_bytes();
-    let mut last = HashMap::new();
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'`', &bytes[at..]) {
-        let length = run(bytes, at + found);
-        last.insert(length, at + found);
-        at += found + length;
-    }
-    last
-}
-
-fn closing_run(bytes: &[u8], from: usize, length: usize) -> Option<usize> {
-    let mut at = from;
-    while let Some(found) = memchr::memchr(b'`', bytes.get(at..)?) {
-        let here = at + found;
-        let ticks = run(bytes, here);
-        if ticks == length {
-            return Some(here);
-        }
-        at = here + ticks;
-    }
-    None
-}
-
-fn run(bytes: &[u8], at: usize) -> usize {
-    bytes[at..].iter().take_while(|byte| **byte == b'`').count()
-}
-
-fn longest_run(text: &str, mark: u8) -> usize {
-    text.as_bytes().split(|byte| *byte != mark).map(<[u8]>::len).max().unwrap_or(0)
-}
-
-/// `<br>` in its three spellings.
-fn line_break(text: &str) -> Option<usize> {
-    ["<br>", "<br/>", "<br />"].iter().find(|tag| text.starts_with(**tag)).map(|tag| tag.len())
-}
-
-/// `[issue:1]`, `[TOC]` and their kind: GitLab reads these after backslashes are gone.
-fn bracket_reference(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    for tag in ["[[_toc_]]", "[toc]"] {
-        if bytes.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes())) {
-            return Some(tag.len());
-        }
-    }
-    let inside = &bytes[1..bytes.len().min(120)];
-    let end = inside.iter().position(|byte| *byte == b']')?;
-    let (name, value) = std::str::from_utf8(&inside[..end]).ok()?.split_once(':')?;
-    let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let is_value = !value.is_empty() && !value.contains([' ', '\t', '`', '|', '[', '\\']);
-    (is_name && is_value).then_some(end + 2)
-}
-
-/// Where an address ends that begins with the word here; none when none does.
-fn address_end(line: &str, at: usize, word_end: usize) -> Option<usize> {
-    let bytes = line.as_bytes();
-    let (word, rest) = (&line[at..word_end], &bytes[word_end..]);
-    let name = word.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let prefix = match rest {
-        [b':', b'/', b'/', ..] => word_end + 3,
-        [b'.', ..] if name.eq_ignore_ascii_case("www") => word_end + 1,
-        _ => return None,
-    };
-    let stop = |byte: &u8| *byte <= b' ' || b"`<>|\"".contains(byte);
-    let mut end = word_end + rest.iter().position(stop).unwrap_or(rest.len());
-    let mut open = 0_i64;
-    for byte in &bytes[at..end] {
-        open += i64::from(*byte == b'(') - i64::from(*byte == b')');
-    }
-    while end > prefix {
-        match bytes[end - 1] {
-            b')' if open < 0 => open += 1,
-            b'.' | b',' | b';' | b':' | b'!' | b'?' | b'\'' | b'*' | b'_' | b'~' | b']' | b'}' | b'\\' => {}
-            _ => break,
-        }
-        end -= 1;
-    }
-    (end > prefix).then_some(end)
-}
-
-/// Seven or more hex digits, letters and digits mixed, as commit ids are.
-fn is_commit(token: &str) -> bool {
-    (7..=64).contains(&token.len())
-        && token.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && token.bytes().any(|byte| byte.is_ascii_digit())
-        && token.bytes().any(|byte| byte.is_ascii_alphabetic())
-}
-
-/// `GL-1`, another name of `#1`.
-fn names_issue(token: &str) -> bool {
-    let mut pieces = token.split('-').peekable();
-    while let Some(piece) = pieces.next() {
-        let number = pieces.peek().is_some_and(|next| next.bytes().next().is_some_and(|byte| byte.is_ascii_digit()));
-        if number && piece.eq_ignore_ascii_case("GL") {
-            return true;
-        }
-    }
-    false
-}
-
-/// A line that GitLab would take for a quick action if it were not in a fence.
-fn is_command(line: &str) -> bool {
-    let Some(rest) = line.strip_prefix('/') else { return false };
-    let name = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'_').count();
-    name > 0 && rest.as_bytes().get(name).is_none_or(u8::is_ascii_whitespace)
-}
-
-fn is_special(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"\\`@$#&~%^!<[]{:".contains(&byte)
-}
-
-/// Part of a word, where any byte beyond ASCII may be a letter.
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Characters that hide or reorder text. Joiners stay: emoji and several scripts need them.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'
-        | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
+fn first_chars(text: &str, most: usize) -> String {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]).to_owned()
 }
 
 fn count(counts: &mut Counts, kind: &str) {
@@ -726,4 +428,4 @@ fn count(counts: &mut Counts, kind: &str) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

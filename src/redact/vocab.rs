@@ -51,10 +51,7 @@ impl Loaded {
         if self.rule.allow.is_empty() {
             return false;
         }
-        self.allow
-            .get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect())
-            .iter()
-            .any(|regex| regex.is_match(value))
+        self.allow.get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect()).iter().any(|regex| regex.is_match(value))
     }
 }
 
@@ -101,6 +98,7 @@ impl Vocabulary {
         }
         built.add(b"://", Action::Url);
         built.add(b"@tcp(", Action::Url);
+        built.add(b"@unix(", Action::Url);
         built.add(b"-----", Action::Dashes);
         built.add(b"private-lines", Action::Dashes);
         built.add(b"kind", Action::Manifest);
@@ -116,7 +114,7 @@ impl Vocabulary {
             }
             Shape::Assigned { keywords, .. } => {
                 for word in *keywords {
-                    self.add(word.as_bytes(), Action::Assigned(index));
+                    self.add_loosely(word.as_bytes(), Action::Assigned(index));
                 }
             }
             Shape::Pattern { keywords, .. } => {
@@ -133,20 +131,33 @@ impl Vocabulary {
             self.add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
             return;
         }
-        for next in (0..128_u8).filter(|&byte| {
-            body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())
-        }) {
+        for next in (0..128_u8).filter(|&byte| body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())) {
             let mut word = prefix.to_ascii_lowercase();
             word.push(next.to_ascii_lowercase());
             self.add(&word, Action::Prefixed(index));
         }
     }
 
+    /// A separator may stand within the first three bytes, too.
+    fn add_loosely(&mut self, text: &[u8], action: Action) {
+        self.add(text, action);
+        let [first, second, ..] = *text else { return };
+        for separator in *b"_-. " {
+            self.add_at(hash(first, separator, second), text, action);
+            self.add_at(hash(first, second, separator), text, action);
+        }
+    }
+
     fn add(&mut self, text: &[u8], action: Action) {
-        if text.len() < 3 || self.words.len() >= usize::from(NONE) {
+        if let [first, second, third, ..] = *text {
+            self.add_at(hash(first, second, third), text, action);
+        }
+    }
+
+    fn add_at(&mut self, slot: usize, text: &[u8], action: Action) {
+        if self.words.len() >= usize::from(NONE) {
             return;
         }
-        let slot = hash(text[0], text[1], text[2]);
         let already = self.chain(slot).any(|word| word.text == text && word.action == action);
         if !already {
             self.words.push(Word { text: text.to_vec(), action, next: self.heads[slot] });

@@ -1,10 +1,15 @@
 //! A GitLab that is strict: a real HTTP server over a real repository, which refuses what GitLab would refuse,
 //! in GitLab's own words, and executes what GitLab would execute.
 
+#[path = "gitlab/answers.rs"]
 mod answers;
+#[path = "gitlab/markdown.rs"]
 mod markdown;
+#[path = "gitlab/positions.rs"]
 mod positions;
+#[path = "gitlab/server.rs"]
 mod server;
+#[path = "gitlab/store.rs"]
 mod store;
 
 use std::net::SocketAddr;
@@ -52,6 +57,8 @@ pub(crate) struct State {
     pub(crate) latency: Duration,
     pub(crate) hold: Option<Hold>,
     pub(crate) root: String,
+    pub(crate) in_flight: usize,
+    pub(crate) most_in_flight: usize,
 }
 
 /// One request, as it came in.
@@ -114,7 +121,7 @@ impl On {
     pub(crate) fn matches(&self, request: &Recorded) -> bool {
         let path = request.path.split('?').next().unwrap_or_default();
         request.method == self.method
-            && path.ends_with(&self.path_end)
+            && format!("/{path}").ends_with(&self.path_end)
             && self.body_has.as_ref().is_none_or(|text| request.body.to_string().contains(text.as_str()))
     }
 }
@@ -178,13 +185,6 @@ impl Failure {
         Self::json(401, r#"{"message":"401 Unauthorized"}"#)
     }
 
-    pub(crate) fn bad_position() -> Self {
-        Self::json(
-            400,
-            &answers::note_errors(r#":line_code=>["can't be blank", "must be a valid line code"]"#).to_string(),
-        )
-    }
-
     pub(crate) fn after_saving(self) -> Self {
         Self::DoneBut(Box::new(self))
     }
@@ -218,6 +218,8 @@ impl FakeGitLab {
             latency: Duration::ZERO,
             hold: None,
             root: root.into(),
+            in_flight: 0,
+            most_in_flight: 0,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state) });
         let address = server::start(&runtime, Arc::clone(&shared));
@@ -227,10 +229,6 @@ impl FakeGitLab {
     /// The site's root, as `gitlab.base_url` takes it.
     pub(crate) fn url(&self) -> String {
         format!("http://{}{}", self.address, self.root)
-    }
-
-    pub(crate) fn token(&self) -> &'static str {
-        TOKEN
     }
 
     /// Changes anything about GitLab: the merge request, rights, limits, versions.
@@ -246,6 +244,11 @@ impl FakeGitLab {
     /// Lets the next so many matching requests fail.
     pub(crate) fn fail_times(&self, times: u32, on: On, failure: Failure) {
         self.state().rules.push(Rule { on, failure, times });
+    }
+
+    /// Nothing goes wrong any more.
+    pub(crate) fn recover(&self) {
+        self.state().rules.clear();
     }
 
     /// How long each answer takes.
@@ -290,6 +293,11 @@ impl FakeGitLab {
 
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.state().requests.clone()
+    }
+
+    /// Most writes that were under way at the same time.
+    pub(crate) fn most_in_flight(&self) -> usize {
+        self.state().most_in_flight
     }
 
     /// How many requests of this method ended on this path.

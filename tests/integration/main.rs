@@ -1,7 +1,11 @@
 //! Integration tests: they run the binary against real repositories, processes and servers.
 #![expect(clippy::disallowed_methods, reason = "tests prepare their own folders and environment")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod answers;
+mod configuration;
+mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
@@ -11,5 +15,6 @@ mod failures;
 mod forge;
 mod gitlab;
 mod gitlab_client;
+mod posting;
 mod sandbox;
 mod tidy;

@@ -1,3 +1,5 @@
+//! Tests of `sanitize`.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -59,7 +61,7 @@ fn what_could_act_is_rewritten_and_stays_readable() {
         ("![alt](https://x.example/p.png)", r"\![alt] (`https://x.example/p.png`)"),
         ("[a]: https://x.example", r"[a]\: `https://x.example`"),
         ("<img src=x>", r"\<img src=x>"),
-        ("<!-- diffsan:finding:f-1 -->", r"\<!-- diffsan:finding:f-1 -->"),
+        ("<!-- diffsan:finding:f-1 -->", r"\<!-- diffsan :finding:f-1 -->"),
         ("Vec<String> a < b", r"Vec\<String> a < b"),
         ("a<br>b", "a<br>b"),
         ("<br>b", r"\<br>b"),
@@ -111,8 +113,23 @@ fn fences_are_closed_and_take_the_only_form() {
         ("```json:table\n{}\n```", "```text\n{}\n```"),
         ("```Rust,ignore\nx\n```", "```rust\nx\n```"),
         ("```\n/close\n/usr/bin\n```", "```\n /close\n/usr/bin\n```"),
+        ("```\n<!-- diffsan:x -->\n```", "```\n<!-- diffsan :x -->\n```"),
     ] {
         assert_eq!(clean(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn foreign_folds_are_laid_open() {
+    for (text, expected) in [
+        ("<details>\n<summary>More @all</summary>\n\ntext\n\n</details>", "**More \\@all**\n\ntext"),
+        ("<details><summary>More</summary>\ntext", "**More**\ntext"),
+        ("a\n</details>\nb", "a\n\nb"),
+        ("<summary>/close</summary>", "**/close**"),
+        ("<details>x</details>", "\\<details>x\\</details>"),
+        ("<summary><img src=x></summary>", "\\<summary>\\<img src=x>\\</summary>"),
+    ] {
+        assert_eq!(clean(text), expected.trim_matches('\n'), "{text:?}");
     }
 }
 
@@ -145,13 +162,15 @@ fn one_line_and_code_forms_hold_anything() {
     assert_eq!(code("a\nb"), "`a b`");
     assert_eq!(fence("diff", "+```\n"), "````diff\n+```\n````");
     assert_eq!(fence("diff", ""), "```diff\n```");
+    assert_eq!(fence("diff", "+a\r\n/close\n"), "```diff\n+a\n /close\n```");
+    assert_eq!(code("<!-- diffsan:x -->"), "`<!-- diffsan :x -->`");
     assert_eq!(html_code("<a&\"b\">"), "<code>&lt;a&amp;&quot;b&quot;&gt;</code>");
 }
 
 #[test]
-fn a_megabyte_of_anything_takes_linear_time() {
+fn anything_takes_linear_time() {
     let mut ticks = String::new();
-    for length in 1..2400 {
+    for length in 1..900 {
         ticks.push_str(&"`".repeat(length));
         ticks.push(' ');
     }
@@ -159,13 +178,23 @@ fn a_megabyte_of_anything_takes_linear_time() {
         "a-", "`", "[", "](", "<br>1 ", "@", "http://,", "/close\n", "```\n", "> ", "1 <", "#1", "\\", "|-\n", "\u{1}",
         &ticks,
     ] {
-        let text = seed.repeat(1_000_000 / seed.len());
+        let text = seed.repeat((400_000 / seed.len()).max(1));
         let clean = markdown(&text);
         assert!(clean.text.len() < 9 * text.len());
     }
 }
 
-fn hostile() -> impl Strategy<Value = String> {
+#[test]
+fn a_cut_text_says_so_and_is_still_closed() {
+    let cut = clipped_markdown(&format!("```rust\n{}\n```", "x".repeat(100)), 50).text;
+    assert_eq!(cut, format!("```rust\n{}\n```\n\n*Cut here: the whole text has 112 characters.*", "x".repeat(42)));
+    let grown = clipped_markdown(&"@a ".repeat(20), 60).text;
+    assert!(grown.contains("60 characters.*") && grown.chars().count() < 120, "{grown}");
+    assert_eq!(clipped_markdown("short", 5).text, "short");
+    assert_eq!(clip("abcdef", 4), "abc…");
+}
+
+pub(crate) fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "/close",
         "/a b",
@@ -205,6 +234,8 @@ fn hostile() -> impl Strategy<Value = String> {
         "<!--",
         "-->",
         "<details>",
+        "<summary>",
+        "</summary>",
         "</details>",
         "<pre>",
         "</pre>",

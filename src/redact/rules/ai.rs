@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // OpenAI, Anthropic, Google.
+
     prefixed("OPENAI_PROJECT_KEY", &["sk-proj-"], Token, (40, 260))
         .hits(&[
             (r#"<add key="openai_project_key" value="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" />"#, "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"),
@@ -76,7 +77,9 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'AQ.Ab8RN6aC-ht_OtScgrlifam6rDHyCCmIGQdsr0AX3zt9GSxA4i']", "AQ.Ab8RN6aC-ht_OtScgrlifam6rDHyCCmIGQdsr0AX3zt9GSxA4i"),
         ])
         .misses(&["# the console shows AQ.Ab8RfIWgXt and asks for the rest"]),
+
     // Other models.
+
     prefixed("HUGGINGFACE_TOKEN", &["hf_"], Alnum, (30, 40))
         .entropy(3.0)
         .hits(&[
@@ -303,7 +306,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows pat_DJXl5S and asks for the rest"]),
     pattern(
         "FAL_API_KEY",
-        &["fal"],
+        &["fal_", "fal.", "fal-", "@fal", r#""fal""#],
         r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:[0-9a-f]{32}\b",
     )
         .hits(&[

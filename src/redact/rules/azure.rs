@@ -6,6 +6,7 @@ use super::{assigned, pattern};
 
 pub(super) static RULES: &[Rule] = &[
     // Microsoft. Keys with a fixed signature at a fixed place, then those known by the field that holds them.
+
     pattern(
         "AZURE_STORAGE_KEY",
         &["+ast"],
@@ -29,6 +30,16 @@ pub(super) static RULES: &[Rule] = &[
             (r#""SignalR": "Endpoint=https://acme.service.signalr.net;AccessKey=0zC9qDzoleh0DtnacPgr/tBnzSl57KdCOvpjr1BSnHi=;Version=1.0;""#, "0zC9qDzoleh0DtnacPgr/tBnzSl57KdCOvpjr1BSnHi="),
         ])
         .misses(&["AccountName=acme;AccountKey=<key>", "AccountKey=${AZURE_KEY}"]),
+    pattern(
+        "AZURE_BATCH_KEY",
+        &["+aba"],
+        r"[0-9A-Za-z+/]{76}\+ABa[0-9A-Za-z+/]{5,6}==?",
+    )
+        .hits(&[
+            (r#"batch_key = "Pq8ehxk7/GHWH5KIwdXiUprTrsfbUnBkz1yE5/9Dbu96KqKDk3eLq7+ftlT0SfB80uJa73VJt/38+ABamWNfQQ==""#, "Pq8ehxk7/GHWH5KIwdXiUprTrsfbUnBkz1yE5/9Dbu96KqKDk3eLq7+ftlT0SfB80uJa73VJt/38+ABamWNfQQ=="),
+            ("primary: aMk4nBWhwb5QKLFqAarjPKLPDqm6vunhQitEQi5bSQPvGVkC7dE7J6Cs99DY7DwWCNGB9c/tHPUH+ABa/MoQYA==", "aMk4nBWhwb5QKLFqAarjPKLPDqm6vunhQitEQi5bSQPvGVkC7dE7J6Cs99DY7DwWCNGB9c/tHPUH+ABa/MoQYA=="),
+        ])
+        .misses(&["a+abacus"]),
     pattern(
         "AZURE_COSMOS_KEY",
         &["acdb"],

@@ -1,19 +1,23 @@
 //! The large clouds: Amazon, Google, Alibaba, Tencent and others.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Amazon.
+
     prefixed("AWS_ACCESS_KEY_ID", &["AKIA", "ASIA", "ABIA", "ACCA"], Upper, (16, 16))
+        .allow(&["EXAMPLE$"])
         .hits(&[
             (r#"let client = Client::new("AKIAIR5AMDJV6MO2FKNG");"#, "AKIAIR5AMDJV6MO2FKNG"),
             ("AWS_ACCESS_KEY_ID=ASIAJGJ7MFUPLTO3UWDH", "ASIAJGJ7MFUPLTO3UWDH"),
             ("  aws_access_key_id: ABIAP76IWI54E4N4S7HJ", "ABIAP76IWI54E4N4S7HJ"),
             (r#"    "aws_access_key_id": "ACCAUVDKB2G6TUH47Z6P","#, "ACCAUVDKB2G6TUH47Z6P"),
         ])
-        .misses(&["AKIA${SUFFIX}", "ASIAPACIFICREGIONALOFFICE"]),
+        .misses(&["AKIA${SUFFIX}", "ASIAPACIFICREGIONALOFFICE", "aws_access_key_id = AKIAIOSFODNN7EXAMPLE"]),
     prefixed("AWS_LEGACY_ACCESS_KEY_ID", &["A3T"], Upper, (17, 17))
         .entropy(3.0)
         .hits(&[
@@ -27,10 +31,10 @@ pub(super) static RULES: &[Rule] = &[
         "(?:^|[^0-9A-Za-z/+_.-])([0-9A-Za-z/+]{40})(?:[^0-9A-Za-z/+=_-]|$)",
     )
         .entropy(4.0)
-        .allow(&["^[0-9a-f]{40}$", "^[0-9A-F]{40}$", "^[a-z/]+$", "^/?(?:[a-z][a-z0-9]*/)+[a-z0-9]*$"])
+        .allow(&["EXAMPLEKEY$", "^[0-9a-f]{40}$", "^[0-9A-F]{40}$", "^[a-z/]+$", "^/?(?:[a-z][a-z0-9]*/)+[a-z0-9]*$"])
         .hits(&[
             ("aws_secret_access_key = lKXEw0BcMrTVk/Ex4Ynb2Qewcp3mP/52lb6pcgQ4", "lKXEw0BcMrTVk/Ex4Ynb2Qewcp3mP/52lb6pcgQ4"),
-            (r#"new BasicAWSCredentials("AKIA5XKQ3TBMN7HRWJ2C", "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34")"#, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34"),
+            (r#"new BasicAWSCredentials(AKIA_ID, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34")"#, "tacMU502xQrvWXZryP/C3ElciBIRX/E1qm9KCZ34"),
             ("AWS_SECRET_ACCESS_KEY=76z/Wyxfn0ZdL855Eivv1SncbWzk6gPfTKajIA9y", "76z/Wyxfn0ZdL855Eivv1SncbWzk6gPfTKajIA9y"),
         ])
         .misses(&[
@@ -73,7 +77,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AMAZON_LWA_TOKEN",
         &["atza|", "atzr|"],
-        r"\bAtz[ar]\|[\w+/=-]{40,2000}",
+        r"\bAtz[ar]\|[\w+/=-]{40,}",
     )
         .hits(&[
             ("refresh_token: Atzr|IwEBI6TAwhCdQlTdKSxaZGtPhYvUBWt1TPCSAQlAeJehjr6wAMrWb7D63i69rmRYWByi4R4Xojs26WENIeJDVf", "Atzr|IwEBI6TAwhCdQlTdKSxaZGtPhYvUBWt1TPCSAQlAeJehjr6wAMrWb7D63i69rmRYWByi4R4Xojs26WENIeJDVf"),
@@ -83,7 +87,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AWS_PRESIGNED_URL",
         &["x-amz-signature=", "x-amz-security-token="],
-        "(?i)X-Amz-(?:Signature|Security-Token)=([0-9A-Za-z%+/=_-]{40,3000})",
+        "(?i)X-Amz-(?:Signature|Security-Token)=([0-9A-Za-z%+/=_-]{40,})",
     )
         .hits(&[
             ("https://acme.s3.amazonaws.com/a.zip?X-Amz-Date=20240102T030405Z&X-Amz-Expires=900&X-Amz-Signature=01df51844de456c2227f2850befde84ba81b45cc0f2675bce1d3f999f07f4a5a", "01df51844de456c2227f2850befde84ba81b45cc0f2675bce1d3f999f07f4a5a"),
@@ -96,10 +100,13 @@ pub(super) static RULES: &[Rule] = &[
         "(?i)[?&]Signature=([0-9A-Za-z%+/=]{20,80})",
     )
         .hits(&[
-            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=AKIA5XKQ3TBMN7HRWJ2C&Expires=1710000000&Signature=KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D", "KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D"),
+            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJCngPsZ3LdsI9DOeeG02Zry%3D", "KbdUJCngPsZ3LdsI9DOeeG02Zry%3D"),
+            (r#"url: "https://c.s3.amazonaws.com/y?Signature=1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D&AWSAccessKeyId=$ID""#, "1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D"),
         ])
         .misses(&["https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Signature=$SIG"]),
+
     // Google.
+
     prefixed("GCP_API_KEY", &["AIza"], Token, (35, 35))
         .hits(&[
             ("GCP_API_KEY=AIzaSygkLCLzll_3jJzkzVRpu-TjOiT70qRiXm9", "AIzaSygkLCLzll_3jJzkzVRpu-TjOiT70qRiXm9"),
@@ -136,7 +143,7 @@ pub(super) static RULES: &[Rule] = &[
         r"\b[\w-]{11,22}:APA91b[\w-]{60,200}",
     )
         .hits(&[
-            ("Authorization: key=AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb", "AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb"),
+            (r#"fcm.send("AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb", message)"#, "AAAAX3fKeFc:APA91b39DdwfBQMuoiyIIDLo06jZktrUqVg-yfupPs_DB7T0kANVmAwGDwb3TNVBUx17nNg39M7Mn1wo18x_ugmjVy9cHss63nwMPrziAZQpNzu7dqYIaqbyhDCpALl4vZio1pRNjAmb"),
             (r#""fcm": "Wf30IjIlvIfVedvcCHLdHK:APA91bNQTJze8oWMSTdMp8Rt_vUr7L0Bjtnv6tnPJKZLA8dGNofdFthnBKDlEnkm9l4tq-U6ZmJykDbr0oWtFUm-OBPhXrwUIbIfjj0vMeCFNNePGDs6nSPIFQdECUmOmcyebOmuus49""#, "Wf30IjIlvIfVedvcCHLdHK:APA91bNQTJze8oWMSTdMp8Rt_vUr7L0Bjtnv6tnPJKZLA8dGNofdFthnBKDlEnkm9l4tq-U6ZmJykDbr0oWtFUm-OBPhXrwUIbIfjj0vMeCFNNePGDs6nSPIFQdECUmOmcyebOmuus49"),
         ])
         .misses(&["registration ids contain :APA91b"]),
@@ -146,11 +153,13 @@ pub(super) static RULES: &[Rule] = &[
         r"chat\.googleapis\.com/v1/spaces/[\w-]{5,20}/messages\?(?:key=[\w-]{20,60}&)?token=([\w%=-]{20,80})",
     )
         .hits(&[
-            ("https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?key=AIzaSyD9b3kQm7Zx1Lw8VtR5nCfHj2Pa6YsUeOg&token=5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D", "5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D"),
+            ("https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?token=5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D", "5Mre0OBAAup6s8RLvJieN8EM-Wl7dqaDBSQf_EMawg%3D"),
             ("webhook: https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?token=6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D", "6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D"),
         ])
         .misses(&["https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages"]),
+
     // Alibaba, Tencent, Huawei, Baidu, ByteDance.
+
     prefixed("ALIBABA_ACCESS_KEY_ID", &["LTAI"], Alnum, (12, 24))
         .entropy(3.0)
         .hits(&[
@@ -160,7 +169,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["LTAI keys"]),
     prefixed("ALIBABA_STS_TOKEN", &["STS.", "CAIS"], AnyBase64, (20, 2000))
         .entropy(3.5)
-        .allow(&[r"^STS\.[A-Za-z]+$", "^CAIS[A-Z]*$"])
+        .allow(&["^[^0-9]+$"])
         .hits(&[
             ("- echo STS.Nykl26gL3pZRGZsOdXWww8NnF | tool login", "STS.Nykl26gL3pZRGZsOdXWww8NnF"),
             (r#"<add key="alibaba_sts_token" value="CAIS73h9/T2TJIRlYWHs+GwodUlzYQ8DmOajpmlmF01gkj0GkdDP04luaMFbXtrg7vuhjUHr71LzyNfWeharZlxi/XcNhza61ErImfcdt9IMtGWFRp1cB+MNDOrNm" />"#, "CAIS73h9/T2TJIRlYWHs+GwodUlzYQ8DmOajpmlmF01gkj0GkdDP04luaMFbXtrg7vuhjUHr71LzyNfWeharZlxi/XcNhza61ErImfcdt9IMtGWFRp1cB+MNDOrNm"),
@@ -216,7 +225,9 @@ pub(super) static RULES: &[Rule] = &[
             ("export VOLCENGINE_ACCESS_KEY='AKLTLgMzMg3L67quka7x79CEq1mhgk8wD7sNJnnMKfMNWXL'", "AKLTLgMzMg3L67quka7x79CEq1mhgk8wD7sNJnnMKfMNWXL"),
         ])
         .misses(&["# the console shows AKLT1D2B8p and asks for the rest"]),
+
     // Yandex, Oracle, IBM.
+
     prefixed("YANDEX_API_KEY", &["AQVN"], Token, (35, 40))
         .hits(&[
             ("- echo AQVNi0qI9h8PcgoPU4eRjOhwtrgYLvNeowDxSYVb | tool login", "AQVNi0qI9h8PcgoPU4eRjOhwtrgYLvNeowDxSYVb"),
@@ -247,7 +258,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "YANDEX_IAM_TOKEN",
         &["t1."],
-        r"\bt1\.[0-9A-Za-z_-]{10,300}={0,2}\.[0-9A-Za-z_-]{86}={0,2}",
+        r"\bt1\.[0-9A-Za-z_-]{10,}={0,2}\.[0-9A-Za-z_-]{86}={0,2}",
     )
         .hits(&[
             ("YC_TOKEN=t1.9euelZCdY35isDhcncT7nWrN6C0X-Cq-F_xtBrXSwAo6BEZt0N-8d1ZN_GSu9KKwN_.fWXqQ5U6dgTL48ojtuWIGfbaySMjjvuXnIygxBNIPt9p1GP0ero7G2DSMAbLBdBhV0mANXpLhTtfFbzIakXJ6j", "t1.9euelZCdY35isDhcncT7nWrN6C0X-Cq-F_xtBrXSwAo6BEZt0N-8d1ZN_GSu9KKwN_.fWXqQ5U6dgTL48ojtuWIGfbaySMjjvuXnIygxBNIPt9p1GP0ero7G2DSMAbLBdBhV0mANXpLhTtfFbzIakXJ6j"),
@@ -279,7 +290,9 @@ pub(super) static RULES: &[Rule] = &[
             ("sid=00D5g000001CmfS!AQ8b8APmvYbGktZ9zqQbaW3BhKUGHIzlU86pYjZssuaTG8MjXd9HQINag66iemMTACS93hOwDkhjDmTLygTux3l3yFeqFGrp; path=/", "00D5g000001CmfS!AQ8b8APmvYbGktZ9zqQbaW3BhKUGHIzlU86pYjZssuaTG8MjXd9HQINag66iemMTACS93hOwDkhjDmTLygTux3l3yFeqFGrp"),
         ])
         .misses(&[r#"orgId = "00D5g0000012345""#]),
+
     // Further keys.
+
     prefixed("AWS_APPSYNC_KEY", &["da2-"], Lower, (26, 26))
         .hits(&[
             ("The value da2-ihsup4vjp355qjvra9aff151vn was rotated last week.", "da2-ihsup4vjp355qjvra9aff151vn"),
@@ -321,7 +334,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"<add key="nebius_key" value="v1.CmMKHHN52vsnGEIuUNTlWospLnzXum0PZDPes3cMyF1zdAqrpare2F-vEky9JJVWJYB2IbayR903NiHSJk3DCBSS7ybddGKnfnTqNB-XwKV3fn0gLSaQ7koRxn18bbJn" />"#, "v1.CmMKHHN52vsnGEIuUNTlWospLnzXum0PZDPes3cMyF1zdAqrpare2F-vEky9JJVWJYB2IbayR903NiHSJk3DCBSS7ybddGKnfnTqNB-XwKV3fn0gLSaQ7koRxn18bbJn"),
         ])
         .misses(&["# the console shows v1.CmAtVh4Y and asks for the rest"]),
+
     // The other half of a pair.
+
     nearby(
         "ALIBABA_SECRET_NEARBY",
         &["ltai"],
@@ -330,8 +345,8 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.8)
         .allow(&["^[^0-9]+$", "^[0-9a-f]+$"])
         .hits(&[
-            ("auth = oss2.Auth('LTAI5tR8mQ2vXc7LwZ3kNd9P', 'z5v1Ag0FhtstX3XHeFQeC27FnG2tTk')", "z5v1Ag0FhtstX3XHeFQeC27FnG2tTk"),
-            ("id=LTAI5tR8mQ2vXc7LwZ3kNd9P secret=3F9Ao0q5TJcDg2fuJvFL503Lxfkux4", "3F9Ao0q5TJcDg2fuJvFL503Lxfkux4"),
+            ("auth = oss2.Auth(LTAI_ID, 'z5v1Ag0FhtstX3XHeFQeC27FnG2tTk')", "z5v1Ag0FhtstX3XHeFQeC27FnG2tTk"),
+            ("id=LTAI_ID secret=3F9Ao0q5TJcDg2fuJvFL503Lxfkux4", "3F9Ao0q5TJcDg2fuJvFL503Lxfkux4"),
         ])
         .misses(&["LTAI is in use"]),
     nearby(
@@ -342,8 +357,8 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.8)
         .allow(&["^[^0-9]+$", "^[0-9a-f]+$"])
         .hits(&[
-            (r#"Credential("AKIDz8krbsJ5yKBZQpn74WFkmLPx3gnPhESA", "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y")"#, "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y"),
-            ("id: AKIDz8krbsJ5yKBZQpn74WFkmLPx3gnPhESA key: meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE", "meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE"),
+            (r#"Credential(AKID, "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y")"#, "x1rrMJ6lUtNLLu7nxhM2417OzOiS2k5Y"),
+            ("id: $AKID key: meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE", "meXbYmbrP7EI0L3eUOG3kh5JntC3Y8gE"),
         ])
         .misses(&["speakid = 3"]),
     pattern(
@@ -352,7 +367,7 @@ pub(super) static RULES: &[Rule] = &[
         r#"(?i)access[_-]?key[_-]?id["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]?([0-9A-Za-z]{16,40})(?:[^0-9A-Za-z_.(-]|$)"#,
     )
         .entropy(2.8)
-        .allow(&["^[^0-9]+$"])
+        .allow(&["^[^0-9]+$", "EXAMPLE"])
         .hits(&[
             (r#"  "access_key_id": "398ae534c7c5c75cd38774a09543653c","#, "398ae534c7c5c75cd38774a09543653c"),
             (r#"accessKeyId: "5QWE1V2406QDQWHT8XEV","#, "5QWE1V2406QDQWHT8XEV"),

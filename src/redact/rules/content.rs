@@ -1,11 +1,12 @@
 //! Content systems, maps and data services.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, Token, Uuid, Visible};
+use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, Token, Uuid};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Content.
+
     prefixed("CONTENTFUL_PAT", &["CFPAT-"], Token, (36, 64))
         .hits(&[
             ("https://api.example.com/v1/items?auth=CFPAT-09ZjH-ulUz0ye2TK268QC0PObiUu76dfKnxEHOfJJfx&page=2", "CFPAT-09ZjH-ulUz0ye2TK268QC0PObiUu76dfKnxEHOfJJfx"),
@@ -68,7 +69,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"recaptcha_secret_key = "6LfIwn8_d96yOqZxRIy8rtoZm3BTm-xj7P_6ykXa""#, "6LfIwn8_d96yOqZxRIy8rtoZm3BTm-xj7P_6ykXa"),
         ])
         .misses(&[r#"disqus_region = "eu-central-1""#]),
+
     // Maps and data.
+
     prefixed("MAPBOX_SECRET_TOKEN", &["sk.eyJ", "pk.eyJ", "tk.eyJ"], Dotted, (50, 300))
         .hits(&[
             ("- echo sk.eyJ1IjoivEdLHu76guf2iNgrZGc3NBpfOqkFehL4BMHRtivJ4XtTB75i7XPnjqhy.Ie-dAJf5XFUvpQ6Iy3j1zx | tool login", "sk.eyJ1IjoivEdLHu76guf2iNgrZGc3NBpfOqkFehL4BMHRtivJ4XtTB75i7XPnjqhy.Ie-dAJf5XFUvpQ6Iy3j1zx"),
@@ -148,12 +151,16 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', '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']", "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"),
         ])
         .misses(&["# the console shows s-s4t2ud-c7cca5 and asks for the rest"]),
-    assigned("SIDEKIQ_CREDENTIAL", &["bundlegemscontribsyscom", "bundleenterprisecontribsyscom"], Visible, (17, 17))
+    pattern(
+        "SIDEKIQ_CREDENTIAL",
+        &["contribsys"],
+        r#"(?i)BUNDLE_(?:GEMS|ENTERPRISE)__CONTRIBSYS__COM["\x27]?\s{0,3}[:=]\s{0,3}["\x27]?([0-9a-f]{8}:[0-9a-f]{8})\b"#,
+    )
         .hits(&[
-            ("BUNDLE_GEMS__CONTRIBSYS__COM=caa41e16:04849055", "caa41e16:04849055"),
-            ("bundle_enterprise__contribsys__com: 3a1fa086:9ca0d26f", "3a1fa086:9ca0d26f"),
+            ("BUNDLE_GEMS__CONTRIBSYS__COM=0caa41e1:c0484905", "0caa41e1:c0484905"),
+            (r#"bundle_enterprise__contribsys__com: "23a1fa08:69ca0d26""#, "23a1fa08:69ca0d26"),
         ])
-        .misses(&[r#"bundle_region = "eu-central-1""#]),
+        .misses(&[r#"source "https://gems.contribsys.com/" do"#]),
     assigned("BEAMER_TOKEN", &["beamer"], AnyBase64, (46, 46))
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -177,4 +184,25 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "wakatime_key": "waka_cb2563f0-aa76-4e7e-abfd-512faf6e7dc9","#, "waka_cb2563f0-aa76-4e7e-abfd-512faf6e7dc9"),
         ])
         .misses(&["# the console shows waka_11bc16 and asks for the rest"]),
+
+    // Makers.
+
+    assigned("ADAFRUIT_IO_KEY", &["adafruit", "blynk", "thingspeak", "ubidots", "losant", "particleio"], Token, (16, 48))
+        .entropy(3.0)
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
+        .hits(&[
+            ("const adafruitIoKey = '0749dbcdf5db7b6c6fd1b11453c5fa78';", "0749dbcdf5db7b6c6fd1b11453c5fa78"),
+            (r#"blynk_auth = "Fg14tHx-nc-NRyAlT7eH6g7FpFVBxprn""#, "Fg14tHx-nc-NRyAlT7eH6g7FpFVBxprn"),
+            ("THINGSPEAK_KEY=MHDSCTX6ET09FFHI", "MHDSCTX6ET09FFHI"),
+        ])
+        .misses(&[r#"adafruit_feed = "temperature""#]),
+    assigned("HELIUS_KEY", &["helius", "moralis", "quicknode", "tenderly", "thirdweb", "pinata", "web3storage", "nftstorage"], Dotted, (32, 400))
+        .entropy(3.0)
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
+        .hits(&[
+            ("helius_api_key: f4c3738a-d8d5-488d-b2f6-686c49c7fb88", "f4c3738a-d8d5-488d-b2f6-686c49c7fb88"),
+            (r#"  "moralis_key": "S2FWb2Spwli8Gc6pTRdCQt4wQ42ZU8nastvyTodULh6gPj1q3nrRT7gZYmbOA3NY","#, "S2FWb2Spwli8Gc6pTRdCQt4wQ42ZU8nastvyTodULh6gPj1q3nrRT7gZYmbOA3NY"),
+            ("const thirdwebSecret = '2tmqsF7liOzuf1rTjjJGbYN8og88R3izlUOUn1I7loe_3g4l7GdRXNNkZ9gLkM0AHQdohTTKtScT6xPeZD4Mh9';", "2tmqsF7liOzuf1rTjjJGbYN8og88R3izlUOUn1I7loe_3g4l7GdRXNNkZ9gLkM0AHQdohTTKtScT6xPeZD4Mh9"),
+        ])
+        .misses(&[r#"helius_region = "eu-central-1""#]),
 ];

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Exchanges, chains and wallets.
+
     assigned("BINANCE_KEY", &["binance"], Alnum, (64, 64))
         .entropy(3.5)
         .allow(&["^[^0-9]+$"])
@@ -104,7 +105,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["# the console shows xprvRh4cLS and asks for the rest"]),
     pattern(
         "BITCOIN_WIF",
-        &["wif", "bitcoin", "privkey", "dumpprivkey", "private"],
+        &["wif", "bitcoin", "privkey"],
         r"\b[5KLc9][1-9A-HJ-NP-Za-km-z]{50,51}\b",
     )
         .entropy(3.8)

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // GitLab. The body may be routable (`<payload>.<version>.<checksum>`), hence the dots.
+
     prefixed("GITLAB_PAT", &["glpat-"], Dotted, (20, 320))
         .hits(&[
             ("args: ['--auth', 'glpat-CWoJZU1pr-6HmN2MKAgu']", "glpat-CWoJZU1pr-6HmN2MKAgu"),
@@ -122,7 +123,9 @@ pub(super) static RULES: &[Rule] = &[
             r#"curl --header "PRIVATE-TOKEN: $GITLAB_TOKEN" "$URL""#,
             r#"curl --header "PRIVATE-TOKEN: <your_access_token>" "$URL""#,
         ]),
+
     // GitHub.
+
     prefixed("GITHUB_TOKEN", &["ghp_"], Alnum, (36, 251))
         .hits(&[
             ("  github_token: ghp_HoxLSc4W5gnkbowntEM91jDQM8LQhujEbPPT", "ghp_HoxLSc4W5gnkbowntEM91jDQM8LQhujEbPPT"),
@@ -181,7 +184,9 @@ pub(super) static RULES: &[Rule] = &[
             ("const githubAppSecret = '41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f';", "41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f"),
         ])
         .misses(&["github_ref: refs/heads/main"]),
+
     // Bitbucket and Atlassian.
+
     prefixed("BITBUCKET_APP_PASSWORD", &["ATBB"], Alnum, (24, 36))
         .hits(&[
             (r#"let client = Client::new("ATBBL9trw5t8xftegSiakTOu2hj418852E6F");"#, "ATBBL9trw5t8xftegSiakTOu2hj418852E6F"),
@@ -231,7 +236,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"bitbucket_oauth = "NklDlwSdX7YzNpw5JvxjTrQx04FhP9Vl""#, "NklDlwSdX7YzNpw5JvxjTrQx04FhP9Vl"),
         ])
         .misses(&[r#"bitbucket_region = "eu-central-1""#]),
+
     // Others.
+
     prefixed("SOURCEGRAPH_TOKEN", &["sgp_", "slk_", "sgd_"], Word, (40, 64))
         .hits(&[
             ("export SOURCEGRAPH_TOKEN='sgp_f218b8873b2a5b048621bad6913e0ea5653f8fae'", "sgp_f218b8873b2a5b048621bad6913e0ea5653f8fae"),
@@ -240,14 +247,14 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo sgp_local_babb9f2baa703818568d2c335d2d7777686bb5ee | tool login", "sgp_local_babb9f2baa703818568d2c335d2d7777686bb5ee"),
         ])
         .misses(&["# the console shows sgp_Cmei8w and asks for the rest"]),
-    assigned("GITEA_TOKEN", &["gitea", "forgejo", "codeberg", "gogs"], HexLower, (40, 40))
+    assigned("GITEA_TOKEN", &["giteatoken", "giteaaccess", "giteapat", "giteakey", "giteasecret", "forgejotoken", "forgejopat", "codebergtoken", "codebergaccess", "gogstoken"], HexLower, (40, 40))
         .hits(&[
             ("gitea_token: 52aa30b4d04484f36e2f9028130fc4ef38d3cbbe", "52aa30b4d04484f36e2f9028130fc4ef38d3cbbe"),
             (r#"  "codeberg_access": "c17cf96462add5ce46e00e52dc1df6881403f952","#, "c17cf96462add5ce46e00e52dc1df6881403f952"),
             ("const forgejoPat = '194c683333a18294305591275da19f96d365aa0f';", "194c683333a18294305591275da19f96d365aa0f"),
         ])
         .misses(&[r#"gitea_commit = "3f786850e387550fdab836ed7e6dc881de23001b""#]),
-    assigned("GITEE_TOKEN", &["gitee"], HexLower, (32, 32))
+    assigned("GITEE_TOKEN", &["giteetoken", "giteeaccess", "giteesecret", "giteekey"], HexLower, (32, 32))
         .hits(&[
             ("GITEE_TOKEN=fc9f3a590af8a0467d8d1011063b257a", "fc9f3a590af8a0467d8d1011063b257a"),
             ("gitee_access: c590100f871b1f7636542201fc86c124", "c590100f871b1f7636542201fc86c124"),
@@ -261,7 +268,9 @@ pub(super) static RULES: &[Rule] = &[
             ("  phabricator_token: api-1kq7sofe7s976juw4t596vhpvrdr", "api-1kq7sofe7s976juw4t596vhpvrdr"),
         ])
         .misses(&["api-gatewayconfigurationservice", "cli-tools"]),
+
     // Workspaces.
+
     prefixed("GITPOD_TOKEN", &["gitpod_pat_"], Dotted, (30, 120))
         .hits(&[
             (r#"<add key="gitpod_token" value="gitpod_pat_6W3YjynbRV9XUPZ7JzerjNs_x_8obM2Z0vETruXfHA.IcbEbJj4FWVnOc023SqFh2fvZAmJV50QPnlrY188" />"#, "gitpod_pat_6W3YjynbRV9XUPZ7JzerjNs_x_8obM2Z0vETruXfHA.IcbEbJj4FWVnOc023SqFh2fvZAmJV50QPnlrY188"),

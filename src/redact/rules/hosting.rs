@@ -1,11 +1,14 @@
 //! Hosting, build systems, delivery networks and domain names.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Build and deploy.
+
     prefixed("CIRCLECI_TOKEN", &["CCIPAT_", "CCIPRJ_"], Word, (40, 80))
         .hits(&[
             ("  circleci_token: CCIPAT_45AvpAqebUC4WCa65ohKpr_97ca0051579c30571ae9da82b4f9fc0a6e4b4fb9", "CCIPAT_45AvpAqebUC4WCa65ohKpr_97ca0051579c30571ae9da82b4f9fc0a6e4b4fb9"),
@@ -54,7 +57,7 @@ pub(super) static RULES: &[Rule] = &[
             ("DRONE_RPC_SECRET=hWIgHQg35OhzUMzppR6Jgue5dSTjNssr", "hWIgHQg35OhzUMzppR6Jgue5dSTjNssr"),
         ])
         .misses(&[r#"drone_region = "eu-central-1""#]),
-    assigned("CI_TOKEN", &["bitrise", "codefresh", "semaphoretoken", "appveyor", "codemagic", "buddyworks", "gocdtoken", "bambootoken", "concourse", "spinnaker", "wercker", "cirrustoken", "codeship"], Dotted, (20, 100))
+    assigned("CI_TOKEN", &["bitrise", "codefresh", "semaphoretoken", "appveyor", "codemagic", "buddyworks", "gocdtoken", "bambootoken", "wercker", "cirrustoken", "codeship"], Dotted, (20, 100))
         .entropy(3.3)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -85,7 +88,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"let client = Client::new("depot_user_fdf9afaff01033c9500c737f64a3999af2e64f7f10cb41514d28dd85bf08baa7");"#, "depot_user_fdf9afaff01033c9500c737f64a3999af2e64f7f10cb41514d28dd85bf08baa7"),
         ])
         .misses(&["# the console shows depot_project_2b396e and asks for the rest"]),
+
     // Platforms.
+
     prefixed("NETLIFY_TOKEN", &["nfp_", "nfc_", "nfb_", "nfo_", "nfu_"], Alnum, (30, 50))
         .hits(&[
             (r#"    "netlify_token": "nfp_wuHDSDh2xWZj840km6kvZBjW3ABG2bc6Oohz","#, "nfp_wuHDSDh2xWZj840km6kvZBjW3ABG2bc6Oohz"),
@@ -162,7 +167,7 @@ pub(super) static RULES: &[Rule] = &[
             ("const railwayToken = '4b09fe76-880a-449a-853b-74b5986470a9';", "4b09fe76-880a-449a-853b-74b5986470a9"),
             (r#"railway_api_token = "203cc535-bfb8-4a41-b02c-cbdfad8d7b39""#, "203cc535-bfb8-4a41-b02c-cbdfad8d7b39"),
         ])
-        .misses(&[r#"railway_service = "web""#]),
+        .misses(&[r#"railway_service = "web""#, "RAILWAY_PROJECT_ID=7b2e4d1c-9f3a-4c8b-a5d6-1e2f3a4b5c6d"]),
     prefixed("RENDER_API_KEY", &["rnd_"], Alnum, (24, 48))
         .entropy(3.0)
         .allow(&["^rnd_[a-z]+$"])
@@ -177,7 +182,7 @@ pub(super) static RULES: &[Rule] = &[
             ("SCALINGO_TOKEN=tk-us-oQoixlOHqFSfjoJRk8XFL3uqUzoqICELZHcjsEpglbJz2zrt", "tk-us-oQoixlOHqFSfjoJRk8XFL3uqUzoqICELZHcjsEpglbJz2zrt"),
         ])
         .misses(&["# the console shows tk-us-secpg8 and asks for the rest"]),
-    assigned("PAAS_TOKEN", &["koyeb", "northflank", "platformsh", "clevercloud", "zeabur", "qovery", "porter", "cyclic", "aptible", "pantheon", "acquia", "kinsta", "wpengine", "cloudways", "surgetoken", "gigalixir"], Token, (32, 80))
+    assigned("PAAS_TOKEN", &["koyeb", "northflank", "platformsh", "clevercloud", "zeabur", "qovery", "aptible", "pantheon", "acquia", "kinsta", "wpengine", "cloudways", "surgetoken", "gigalixir"], Token, (32, 80))
         .entropy(3.3)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -186,7 +191,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "surge_token": "dF9W6AGyXx04Q0QngkZpPUeNfPHVT8ww1zOLntnvmqoza1xPNgmrwaAN0M4txAgQ","#, "dF9W6AGyXx04Q0QngkZpPUeNfPHVT8ww1zOLntnvmqoza1xPNgmrwaAN0M4txAgQ"),
         ])
         .misses(&[r#"koyeb_region = "eu-central-1""#]),
+
     // Smaller clouds.
+
     prefixed("DIGITALOCEAN_TOKEN", &["dop_v1_", "doo_v1_", "dor_v1_"], HexLower, (60, 70))
         .hits(&[
             ("export DIGITALOCEAN_TOKEN='dop_v1_cd814fa4730ffdcaad1ea670c818001586215d3ea436771542089d5799b263de'", "dop_v1_cd814fa4730ffdcaad1ea670c818001586215d3ea436771542089d5799b263de"),
@@ -260,7 +267,7 @@ pub(super) static RULES: &[Rule] = &[
         ])
         .misses(&[r#"ovh_region = "eu-central-1""#]),
     assigned("OVH_APPLICATION_KEY", &["applicationkey", "ovhappkey"], Alnum, (16, 16))
-        .entropy(3.0)
+        .entropy(2.5)
         .allow(&["^[^0-9]+$"])
         .hits(&[
             (r#"  "ovh_application_key": "kc0otOdK8pImQf94","#, "kc0otOdK8pImQf94"),
@@ -304,7 +311,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"bunnycdn_key = "93386494-5cc0-4039-97d1-502d76420663""#, "93386494-5cc0-4039-97d1-502d76420663"),
         ])
         .misses(&[r#"bunny_region = "eu-central-1""#]),
+
     // Networks and names.
+
     prefixed("CLOUDFLARE_TOKEN", &["cfut_", "cfat_", "cfk_"], Token, (36, 64))
         .hits(&[
             ("CLOUDFLARE_TOKEN=cfut_9jJkzN8iru7yO3pHIoAJOmaIZyOUvq2T6GZDCho5d0b168a3", "cfut_9jJkzN8iru7yO3pHIoAJOmaIZyOUvq2T6GZDCho5d0b168a3"),
@@ -385,7 +394,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'dnsimple_u_mRYQ23876axfWbcUMun0d4OSuzKl6epJ']", "dnsimple_u_mRYQ23876axfWbcUMun0d4OSuzKl6epJ"),
         ])
         .misses(&["# the console shows dnsimple_a_UXFrON and asks for the rest"]),
-    assigned("REGISTRAR_KEY", &["godaddy", "namecheap", "gandi", "namecom", "nsone", "ns1apikey", "dnsmadeeasy", "desec", "duckdns", "cloudns", "dynuapi", "luadns", "powerdns", "rfc2136"], AnyBase64, (20, 96))
+    assigned("REGISTRAR_KEY", &["godaddy", "namecheap", "gandi", "nsone", "ns1apikey", "dnsmadeeasy", "desec", "duckdns", "cloudns", "dynuapi", "luadns", "powerdns", "rfc2136"], AnyBase64, (20, 96))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -395,7 +404,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"duckdns_token = "8321ebff-23a0-4ee1-b025-6ccaba90bd5b""#, "8321ebff-23a0-4ee1-b025-6ccaba90bd5b"),
         ])
         .misses(&[r#"godaddy_region = "eu-central-1""#]),
+
     // More.
+
     prefixed("RAILWAY_PREFIXED_TOKEN", &["rw_"], Alnum, (30, 60))
         .entropy(3.3)
         .allow(&["^rw_[^0-9]+$"])

@@ -6,6 +6,7 @@ use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Mail.
+
     prefixed("SENDGRID_API_KEY", &["SG."], Dotted, (60, 72))
         .hits(&[
             ("https://api.example.com/v1/items?auth=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&page=2", "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"),
@@ -21,7 +22,7 @@ pub(super) static RULES: &[Rule] = &[
         .misses(&["key-value-store", "primary key-based"]),
     nearby(
         "MAILGUN_TOKEN",
-        &["mailgun", "mg_", "mg-", "mail", "smtp", "signing", "webhook", "domain"],
+        &["mailgun", "mg_", "mg-", "signing_key"],
         r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
     )
         .hits(&[

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Metrics, logs, traces.
+
     assigned("DATADOG_API_KEY", &["datadog", "ddapikey", "ddclientapikey"], HexLower, (32, 32))
         .hits(&[
             (r#"datadog_api_key = "284ef91dd18c738a98e0202fe23dc0ef""#, "284ef91dd18c738a98e0202fe23dc0ef"),
@@ -269,7 +270,9 @@ pub(super) static RULES: &[Rule] = &[
             ("export CHECKLY_KEY='cu_ea9cb29e87d96a858c8c70a5113a0d1d'", "cu_ea9cb29e87d96a858c8c70a5113a0d1d"),
         ])
         .misses(&["# the console shows cu_2689fa and asks for the rest"]),
+
     // Feature flags and analytics.
+
     prefixed("LAUNCHDARKLY_KEY", &["sdk-", "api-", "mob-", "rel-"], Uuid, (36, 36))
         .hits(&[
             (r#"let client = Client::new("sdk-32f51fe6-b374-4604-98e3-e81a9fa17aa7");"#, "sdk-32f51fe6-b374-4604-98e3-e81a9fa17aa7"),
@@ -338,16 +341,12 @@ pub(super) static RULES: &[Rule] = &[
             ("https://api.example.com/v1/items?auth=ser.RMvjXmItYqv4yCyBwuWLda&page=2", "ser.RMvjXmItYqv4yCyBwuWLda"),
         ])
         .misses(&["ser.serialize_field(value)"]),
-    pattern(
-        "STATSIG_KEY",
-        &["secret-", "console-"],
-        r"\b(?:secret|console)-[0-9A-Za-z]{40,50}\b",
-    )
+    prefixed("STATSIG_KEY", &["secret-", "console-"], Alnum, (40, 50))
         .entropy(3.5)
         .allow(&["^[a-z-]+$"])
         .hits(&[
-            ("STATSIG_SECRET=secret-stBf3N3QzyYvph08URqUT0PAHuPFbWfCqTWsLcqHj4E", "secret-stBf3N3QzyYvph08URqUT0PAHuPFbWfCqTWsLcqHj4E"),
-            (r#"new Statsig("console-jeVXM4J3cP7YUd2BezKB9Ut7rRoXVVOuyMqj7t3piTC")"#, "console-jeVXM4J3cP7YUd2BezKB9Ut7rRoXVVOuyMqj7t3piTC"),
+            ("  statsig_key: secret-stBf3N3QzyYvph08URqUT0PAHuPFbWfCqTWsLcqHj4E", "secret-stBf3N3QzyYvph08URqUT0PAHuPFbWfCqTWsLcqHj4E"),
+            (r#"    "statsig_key": "console-jeVXM4J3cP7YUd2BezKB9Ut7rRoXVVOuyMqj7t3piTC","#, "console-jeVXM4J3cP7YUd2BezKB9Ut7rRoXVVOuyMqj7t3piTC"),
         ])
         .misses(&["secret-service-provider"]),
     assigned("OPTIMIZELY_KEY", &["optimizely", "splitio", "vwosdk", "abtasty"], Token, (20, 60))
@@ -358,7 +357,9 @@ pub(super) static RULES: &[Rule] = &[
             ("splitio_key: 4sNn0OOjeDKYZq2kz4mkiVrczh3wZJhpWnz9qC6CEn", "4sNn0OOjeDKYZq2kz4mkiVrczh3wZJhpWnz9qC6CEn"),
         ])
         .misses(&[r#"optimizely_region = "eu-central-1""#]),
+
     // More.
+
     prefixed("ROOTLY_TOKEN", &["rootly_"], HexLower, (60, 66))
         .hits(&[
             ("The value rootly_c66a642aa8c02784de9ebc33b598c7b1f0bf2089e89045bed6703381d642beb6 was rotated last week.", "rootly_c66a642aa8c02784de9ebc33b598c7b1f0bf2089e89045bed6703381d642beb6"),

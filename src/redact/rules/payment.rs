@@ -1,11 +1,14 @@
 //! Payments, commerce and shipping.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Card processors.
+
     // Stripe, and Clerk, Paystack, WorkOS, which share the prefix.
     prefixed("STRIPE_SECRET_KEY", &["sk_live_", "sk_test_", "sk_prod_"], Word, (16, 250))
         .entropy(3.0)
@@ -86,7 +89,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "ADYEN_API_KEY",
         &["aqe"],
-        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,300}",
+        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,}",
     )
         .hits(&[
             ("X-API-Key: AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3", "AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3"),
@@ -180,16 +183,13 @@ pub(super) static RULES: &[Rule] = &[
             (r#"checkout.secret("sk_7odc2ykbemjnz25dicf87n4vmzu")"#, "sk_7odc2ykbemjnz25dicf87n4vmzu"),
         ])
         .misses(&["checkout sk_buff"]),
-    pattern(
-        "MERCADOPAGO_TOKEN",
-        &["app_usr-", "test-"],
-        r"\b(?:APP_USR|TEST)-\d{12,18}-\d{6}-(?:[0-9a-f]{32}|__[A-Z_]{5}__)-?\d{0,12}\b",
-    )
+    prefixed("MERCADOPAGO_TOKEN", &["APP_USR-", "TEST-"], Token, (48, 80))
+        .allow(&["^(?:APP_USR|TEST)-[^0-9]", "^(?:APP_USR|TEST)-[0-9]{0,9}-"])
         .hits(&[
-            ("MP_ACCESS_TOKEN=APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900", "APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900"),
-            ("mercadopago.configure({ access: 'TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835' })", "TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835"),
+            (r#"    "mercadopago_token": "APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900","#, "APP_USR-6716333322961329-215529-686ec1a7016ea2cb4e214985fd9de50e-091423900"),
+            ("The value TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835 was rotated last week.", "TEST-2081984732256713-796352-4dc3d2ae1464af23a3ab15d6c2b58c46-158231835"),
         ])
-        .misses(&["TEST-2024-01"]),
+        .misses(&["TEST-2024-01-integration-of-the-whole-payment-flow-with-refunds"]),
     prefixed("XENDIT_KEY", &["xnd_development_", "xnd_production_"], Alnum, (30, 90))
         .hits(&[
             ("args: ['--auth', 'xnd_development_JJRgI152VzqnZeTzg28bgmB4Fooi10iRwEEU0sfBTHh7V8dMWyN7oYzF69s']", "xnd_development_JJRgI152VzqnZeTzg28bgmB4Fooi10iRwEEU0sfBTHh7V8dMWyN7oYzF69s"),
@@ -265,7 +265,9 @@ pub(super) static RULES: &[Rule] = &[
             ("const dwollaKey = 'O8kJJOnOnbzt7GtgnOkjbpYytdjSQNdZVBWf5GpXR7t7CPxQuL';", "O8kJJOnOnbzt7GtgnOkjbpYytdjSQNdZVBWf5GpXR7t7CPxQuL"),
         ])
         .misses(&[r#"dwolla_region = "eu-central-1""#]),
+
     // Commerce and shipping.
+
     prefixed("SHOPIFY_TOKEN", &["shpat_", "shpca_", "shppa_", "shpss_", "shpua_", "shptka_"], Hex, (32, 64))
         .hits(&[
             (r#"<add key="shopify_token" value="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" />"#, "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"),
@@ -333,7 +335,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#""id": "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26""#, "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26"),
         ])
         .misses(&["amzn1.application-oa2-client.<id>"]),
+
     // More processors.
+
     prefixed("POLAR_TOKEN", &["polar_oat_", "polar_pat_", "polar_at_", "polar_rt_", "polar_whs_", "polar_cst_"], Alnum, (30, 60))
         .hits(&[
             ("POLAR_TOKEN=polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ", "polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ"),

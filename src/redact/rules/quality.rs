@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Code quality and security scanners.
+
     prefixed("SONAR_TOKEN", &["sqp_", "squ_", "sqa_"], HexLower, (40, 40))
         .hits(&[
             ("https://api.example.com/v1/items?auth=sqp_38cebec697a81c33bd5c849fb2c8c1f71df6eaa6&page=2", "sqp_38cebec697a81c33bd5c849fb2c8c1f71df6eaa6"),

@@ -1,11 +1,14 @@
 //! Work tools: tickets, documents, design, customers.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Work and documents.
+
     prefixed("LINEAR_TOKEN", &["lin_api_", "lin_oauth_", "lin_wh_"], Alnum, (36, 70))
         .hits(&[
             ("https://api.example.com/v1/items?auth=lin_api_Oi14hxoIYl6uUmWZwkiBMfSWcNy9trUF94bDZ2to&page=2", "lin_api_Oi14hxoIYl6uUmWZwkiBMfSWcNy9trUF94bDZ2to"),
@@ -82,7 +85,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#""clickup": "pk_0741125_6HJE0KRZ0LE55JVT1H9PKNVAEL5GBVZB""#, "pk_0741125_6HJE0KRZ0LE55JVT1H9PKNVAEL5GBVZB"),
         ])
         .misses(&[r#"pk_column = "id""#]),
-    assigned("TASK_TOOL_TOKEN", &["todoist", "pipedrive", "freshdesk", "freshservice", "zohodesk", "helpscout", "gorgias", "basecamp", "shortcut", "clubhouse", "pivotaltracker", "wrike", "smartsheet", "mondaycom", "jotform", "surveymonkey", "harvestapp", "togglapi", "clockify"], Token, (20, 80))
+    assigned("TASK_TOOL_TOKEN", &["todoist", "pipedrive", "freshdesk", "freshservice", "zohodesk", "helpscout", "gorgias", "pivotaltracker", "wrike", "smartsheet", "mondaycom", "jotform", "surveymonkey", "harvestapp", "togglapi", "clockify"], Token, (20, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -126,8 +129,8 @@ pub(super) static RULES: &[Rule] = &[
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[
-            ("DROPBOX_APP_SECRET=ob0ha7iu4arwzfv", "ob0ha7iu4arwzfv"),
-            ("dropbox_secret: rb10nun02b8uz6q", "rb10nun02b8uz6q"),
+            (r#"  "dropbox_app_secret": "ob0ha7iu4arwzfv","#, "ob0ha7iu4arwzfv"),
+            (r#"dropbox_secret = "rb10nun02b8uz6q""#, "rb10nun02b8uz6q"),
         ])
         .misses(&[r#"dropbox_region = "eu-central-1""#]),
     assigned("BOX_SECRET", &["boxclientsecret", "boxdevelopertoken", "boxaccesstoken", "boxtoken", "boxsecret", "boxenterprise"], Alnum, (32, 32))
@@ -241,7 +244,9 @@ pub(super) static RULES: &[Rule] = &[
             ("The value 1/30c5a2ac7b97f90aebc4697ac170cdf9c7d60438 was rotated last week.", "1/30c5a2ac7b97f90aebc4697ac170cdf9c7d60438"),
         ])
         .misses(&["1/3f786850"]),
+
     // Customers.
+
     prefixed("HUBSPOT_TOKEN", &["pat-na1-", "pat-na2-", "pat-na3-", "pat-eu1-", "pat-ap1-"], Uuid, (36, 36))
         .hits(&[
             (r#"    "hubspot_token": "pat-na1-e70e94c7-72e5-4b80-a68b-965fbecfda3e","#, "pat-na1-e70e94c7-72e5-4b80-a68b-965fbecfda3e"),
@@ -291,16 +296,14 @@ pub(super) static RULES: &[Rule] = &[
             (r#"sfdc_consumer_secret = "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173""#, "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173"),
         ])
         .misses(&[r#"salesforce_region = "eu-central-1""#]),
-    pattern(
-        "CLOSE_API_KEY",
-        &["api_"],
-        r"\bapi_[0-9A-Za-z]{22}\.[0-9A-Za-z]{22}\b",
-    )
+    prefixed("CLOSE_API_KEY", &["api_"], Dotted, (45, 45))
+        .entropy(3.8)
+        .allow(&["^[^.]*$", "^[^0-9]+$", "_.*_"])
         .hits(&[
             ("CLOSE_API_KEY=api_DnQFgJRHSQXF2TvoIfBi1m.3hgFNxUUbU8UWsaVejUZkM", "api_DnQFgJRHSQXF2TvoIfBi1m.3hgFNxUUbU8UWsaVejUZkM"),
-            (r#"Client("api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2")"#, "api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2"),
+            ("  close_api_key: api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2", "api_uMnp0tTTpMk44KrNCgdsqG.LaxQPTsWLbzbDrqV3YMgq2"),
         ])
-        .misses(&["api_client.request"]),
+        .misses(&["api_client.request_with_retries_and_backoff.x"]),
     assigned("ENRICHMENT_KEY", &["clearbit", "apolloio", "rocketreach", "peopledatalabs", "zoominfo", "hunterapi", "fullcontact", "lusha", "snovio"], Token, (20, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
@@ -327,7 +330,9 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'secret_test_RxLWqnHDYoXhR0yzMKafs0o89jdrXqX1']", "secret_test_RxLWqnHDYoXhR0yzMKafs0o89jdrXqX1"),
         ])
         .misses(&["# the console shows key_live_xBNmpn and asks for the rest"]),
+
     // More.
+
     prefixed("DUB_KEY", &["dub_"], Alnum, (22, 30))
         .entropy(3.3)
         .allow(&["^dub_[^0-9]+$"])

@@ -421,7 +421,7 @@ fn place(store: &mut Store, wanted: &Wanted) -> Result<Place, Answer> {
     let paths: Vec<&str> = [&wanted.old_path, &wanted.new_path].into_iter().flatten().map(String::as_str).collect();
     let latest = store.latest();
     let in_version = |store: &mut Store, refs: &Refs, paths: &[&str]| {
-        let from = store.from_commit(refs)?;
+        let from = store.compared_from(refs)?;
         store.diff(&from, &refs.head, paths).first().cloned()
     };
     if wanted.kind == "file" {

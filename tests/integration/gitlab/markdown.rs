@@ -227,6 +227,10 @@ fn marked(text: &str, sign: char) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn commands(text: &str) -> Vec<String> {
+        take(text).commands
+    }
+
     #[test]
     fn a_line_is_executed_where_gitlab_would() {
         let table = [
@@ -248,7 +252,7 @@ mod tests {
             "text  \n/close",
         ];
         for text in table {
-            assert_eq!(take(text).commands.len(), 1, "{text:?}");
+            assert_eq!(commands(text).len(), 1, "{text:?}");
             assert!(!take(text).body.contains("/close"), "{text:?}");
         }
     }
@@ -284,7 +288,7 @@ mod tests {
             "text in /close the middle",
         ];
         for text in table {
-            assert_eq!(take(text).commands, Vec::<String>::new(), "{text:?}");
+            assert_eq!(commands(text), Vec::<String>::new(), "{text:?}");
         }
     }
 

@@ -94,7 +94,7 @@ impl FileDiff {
 /// The diff between two commits, limited to paths when there are any; renames are found among those paths only.
 pub(crate) fn diff(repo: &Path, from: &str, to: &str, paths: &[&str]) -> Vec<FileDiff> {
     let raw = run_git(repo, &[&["--raw", "-z", "--no-abbrev", from, to, "--"], paths].concat());
-    let patch = run_git(repo, &[&["--patch", "--full-index", from, to, "--"], paths].concat());
+    let patch = run_git(repo, &[&["--patch", "--unified=3", "--full-index", from, to, "--"], paths].concat());
     let patch = String::from_utf8_lossy(&patch).into_owned();
     let mut sections = sections(&patch).into_iter();
     raw_entries(&raw)
@@ -116,7 +116,7 @@ pub(crate) fn diff(repo: &Path, from: &str, to: &str, paths: &[&str]) -> Vec<Fil
 
 /// The whole diff as `raw_diffs` gives it.
 pub(crate) fn raw_diff(repo: &Path, from: &str, to: &str) -> Vec<u8> {
-    run_git(repo, &["--patch", "--full-index", from, to, "--"])
+    run_git(repo, &["--patch", "--unified=3", "--full-index", from, to, "--"])
 }
 
 /// Whether the repository has this commit.
@@ -139,7 +139,7 @@ fn git(repo: &Path) -> Command {
 }
 
 fn run_git(repo: &Path, args: &[&str]) -> Vec<u8> {
-    let fixed = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M", "--unified=3"];
+    let fixed = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "-M"];
     let output = git(repo).args(fixed).args(args).output().expect("git runs");
     assert!(output.status.success(), "git diff {args:?} failed");
     output.stdout
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn an_unchanged_line_outside_the_hunks_needs_the_pair_with_the_right_offset() {
-        let two = file(&format!("{EXAMPLE}@@ -30,2 +31,1 @@\n ctx\n-gone\n"), 50);
+        let two = file(&format!("{EXAMPLE}@@ -30,3 +31,2 @@\n ctx\n-gone\n ctx\n"), 50);
         let table = [
             (5, 5, true),
             (5, 6, false),

@@ -92,6 +92,7 @@ async fn handle(
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 64 << 20).await.unwrap_or_default();
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let _counted = (parts.method != "GET").then(|| InFlight::new(&shared));
     let latency = lock(&shared).latency;
     tokio::time::sleep(latency).await;
 
@@ -147,6 +148,24 @@ async fn handle(
     };
     lock(&shared).requests[number].status = answer.status;
     respond(answer)
+}
+
+/// Counts a write for as long as it is under way.
+struct InFlight(Arc<Shared>);
+
+impl InFlight {
+    fn new(shared: &Arc<Shared>) -> Self {
+        let mut state = lock(shared);
+        state.in_flight += 1;
+        state.most_in_flight = state.most_in_flight.max(state.in_flight);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        lock(&self.0).in_flight -= 1;
+    }
 }
 
 /// Logs a request and says what is to go wrong with it; `None` when the server is frozen.

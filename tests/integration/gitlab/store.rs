@@ -228,7 +228,7 @@ impl Store {
     }
 
     /// What GitLab compares for a position: from the merge base to the head.
-    pub(crate) fn from_commit(&self, refs: &Refs) -> Option<String> {
+    pub(crate) fn compared_from(&self, refs: &Refs) -> Option<String> {
         match refs.start == refs.base || self.versions.contains(refs) {
             true => Some(refs.base.clone()),
             false => positions::merge_base(&self.repo, &refs.start, &refs.head),

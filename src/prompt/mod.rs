@@ -1,0 +1,203 @@
+//! The prompt: what the agent is asked, and every text of the change between fences that it cannot break out of.
+
+use std::fmt::Write as _;
+
+use crate::contracts::{Anchors, Fingerprint, PriorDigest, TruncationReport, Verbosity};
+use crate::redact::TOKEN;
+use crate::validate::{ParseProblems, schema};
+use fence::Fence;
+
+mod digest;
+mod fence;
+mod index;
+mod lenses;
+mod text;
+
+/// Everything a prompt is made of; its texts have been through the redaction engine.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptInput<'a> {
+    /// The agent keeps to a schema by itself, so the prompt need not spell it out.
+    pub structured_output: bool,
+    pub verbosity: Verbosity,
+    /// Names of review lenses.
+    pub skills: &'a [String],
+    /// Project guidance, file and inline text together; empty when there is none.
+    pub custom_instructions: &'a str,
+    /// Replaces the role and the guidance, nothing else.
+    pub template: Option<&'a str>,
+    pub truncation: &'a TruncationReport,
+    /// A secret was removed from the diff.
+    pub redaction_found: bool,
+    pub title: Option<&'a str>,
+    pub description: Option<&'a str>,
+    pub digest: &'a PriorDigest,
+    pub fingerprint: &'a Fingerprint,
+    /// The prepared diff; it stands in the prompt byte for byte.
+    pub diff: &'a str,
+    pub anchors: &'a Anchors,
+    /// Most characters the agent takes; extras go before anything of the change does.
+    pub max_chars: Option<usize>,
+}
+
+/// Writes the prompt. The same input gives the same text.
+pub fn build(input: &PromptInput<'_>) -> String {
+    let whole = Extras { lines: index::Detail::best(input.diff), digest: true };
+    let ladder = [
+        whole,
+        Extras { lines: Some(index::Detail::Table), ..whole },
+        Extras { lines: None, ..whole },
+        Extras { lines: None, digest: false },
+    ];
+    let fits = |prompt: &String| input.max_chars.is_none_or(|limit| prompt.chars().count() <= limit);
+    let mut prompt = compose(input, ladder[0]);
+    for extras in &ladder[1..] {
+        if fits(&prompt) {
+            break;
+        }
+        prompt = compose(input, *extras);
+    }
+    prompt
+}
+
+/// The prompt that asks again after an answer that could not be used. An agent remembers nothing, so the first prompt
+/// stands in it whole.
+pub fn repair(original: &str, problems: &ParseProblems, sentence: &str) -> String {
+    let fence = Fence::new(&[original, &problems.excerpt]);
+    let errors: String = problems.errors.iter().take(10).map(|error| format!("- {}\n", one_line(error, 300))).collect();
+    let advice = if problems.truncated { text::CUT_OFF } else { "" };
+    format!(
+        "{original}\n{heading}\n{advice}\nWhat was wrong with it:\n\n{errors}\nThe answer, or its beginning and end, as \
+         data:\n\n{excerpt}\n{rules}{schema}\n```\n\n{sentence}\n",
+        heading = text::REPAIR,
+        excerpt = fence.data("previous answer", &problems.excerpt),
+        rules = text::SCHEMA,
+        schema = schema::plain_text(),
+    )
+}
+
+/// What a prompt can do without.
+#[derive(Clone, Copy)]
+struct Extras {
+    lines: Option<index::Detail>,
+    digest: bool,
+}
+
+/// The texts that came from the merge request, clipped, and the guidance of its project.
+struct Foreign {
+    title: String,
+    description: String,
+    guidance: String,
+    left_out: String,
+    digest: String,
+    lines: Option<String>,
+}
+
+fn compose(input: &PromptInput<'_>, extras: Extras) -> String {
+    let foreign = Foreign {
+        title: one_line(input.title.unwrap_or_default(), 500),
+        description: clip(input.description.unwrap_or_default().trim(), 6_000),
+        guidance: clip(input.custom_instructions.trim(), 40_000),
+        left_out: left_out(input.truncation),
+        digest: if extras.digest { digest::render(input.digest) } else { String::new() },
+        lines: extras.lines.and_then(|detail| index::render(input.diff, input.anchors, detail)),
+    };
+    let fence = Fence::new(&[
+        &input.fingerprint.value,
+        &foreign.title,
+        &foreign.description,
+        &foreign.guidance,
+        &foreign.left_out,
+        &foreign.digest,
+        input.diff,
+        foreign.lines.as_deref().unwrap_or_default(),
+    ]);
+    let mut out = String::with_capacity(input.diff.len() * 2 + 16_384);
+    instructions(&mut out, input, &foreign, &fence);
+    data(&mut out, input, &foreign, &fence);
+    out.push_str(text::CLOSING);
+    if !input.structured_output {
+        out.push_str(text::CLOSING_JSON);
+    }
+    out
+}
+
+fn instructions(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fence: &Fence) {
+    let template = input.template.map(str::trim).filter(|template| !template.is_empty());
+    out.push_str(template.unwrap_or(text::ROLE));
+    let _ = write!(out, "\n\n{}", text::data_note(fence));
+    if !input.structured_output {
+        let _ = write!(out, "{}{}{}\n```\n\n", text::JSON_ONLY, text::SCHEMA, schema::plain_text());
+    }
+    out.push_str(text::FIELDS);
+    if template.is_none() {
+        out.push_str(text::GUIDANCE);
+    }
+    let _ = write!(
+        out,
+        "# How much to say\n\nRequested verbosity: {}. {}\n\n",
+        input.verbosity.name(),
+        text::verbosity(input.verbosity)
+    );
+    out.push_str(&lenses::render(input.skills));
+    if !foreign.guidance.is_empty() {
+        let _ = writeln!(out, "{}{}", text::PROJECT_GUIDANCE, fence.guidance(&foreign.guidance));
+    }
+}
+
+fn data(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fence: &Fence) {
+    if input.truncation.truncated {
+        let report = input.truncation;
+        out.push_str(&text::partial(report.final_files, report.original_files));
+        if !foreign.left_out.is_empty() {
+            let _ = writeln!(out, "What was left out:\n\n{}", fence.data("left out", &foreign.left_out));
+        }
+    }
+    if input.redaction_found {
+        out.push_str(&text::redacted(TOKEN));
+    }
+    if !foreign.title.is_empty() || !foreign.description.is_empty() {
+        out.push_str(text::MERGE_REQUEST);
+        for (name, content) in [("title", &foreign.title), ("description", &foreign.description)] {
+            if !content.is_empty() {
+                let _ = writeln!(out, "{}", fence.data(name, content));
+            }
+        }
+    }
+    if !foreign.digest.is_empty() {
+        let _ = writeln!(out, "{}{}", text::EARLIER, fence.data("earlier review", &foreign.digest));
+    }
+    let _ = writeln!(out, "{}{}", text::DIFF, fence.data("diff", input.diff));
+    if let Some(lines) = &foreign.lines {
+        let _ = writeln!(out, "{}{}", text::LINES, fence.data("lines", lines));
+    }
+}
+
+/// What the limits cut, by name; counts stand in the instructions.
+fn left_out(report: &TruncationReport) -> String {
+    const LISTED: usize = 30;
+    let named = report.items.iter().filter_map(|item| Some((item.path.as_deref()?, item.details.as_str())));
+    let mut list: String = named
+        .clone()
+        .take(LISTED)
+        .map(|(path, why)| format!("{}: {}\n", one_line(path, 200), one_line(why, 120)))
+        .collect();
+    let more = named.count().saturating_sub(LISTED);
+    if more > 0 {
+        let _ = writeln!(list, "and {more} more");
+    }
+    list
+}
+
+fn one_line(text: &str, limit: usize) -> String {
+    clip(&text.split_whitespace().collect::<Vec<_>>().join(" "), limit)
+}
+
+fn clip(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Throughput of the redaction engine on generated diffs of real-looking code, with one secret in 2,000 lines.
+//!
+//! Each figure stands beside a plain newline count of the same bytes in the same run. `DIFFSAN_BENCH_MB` picks other sizes.
+
+#![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use diffsan::redact::{Engine, Output, Settings};
+
+const LINES_PER_SECRET: usize = 2_000;
+const ROUNDS: usize = 5;
+
+fn main() {
+    start_up();
+    let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB")
+        .map_or_else(|_| vec![10, 100], |list| list.split(',').filter_map(|size| size.parse().ok()).collect());
+    for megabytes in sizes {
+        throughput(megabytes);
+    }
+    hostile();
+}
+
+/// The first use of the engine on a small diff: tables and the patterns it needs.
+fn start_up() {
+    let diff = generate(20_000);
+    let begun = Instant::now();
+    let Ok(engine) = Engine::new(&Settings::default(), ["not-a-real-token-0001".to_owned()]) else { return };
+    let built = begun.elapsed();
+    let first = begun.elapsed();
+    let matches = engine.redact_diff(diff.as_bytes()).matches.len();
+    let redacted = begun.elapsed() - first;
+    println!("start-up: engine {built:?}, first diff of {} bytes {redacted:?} ({matches} secrets)", diff.len());
+}
+
+fn throughput(megabytes: usize) {
+    let diff = generate(megabytes * 1_000_000);
+    let bytes = diff.as_bytes();
+    let floor = best(|| {
+        black_box(memchr::memchr_iter(b'\n', bytes).count());
+    });
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    println!("{megabytes} MB: newline pass {:.0} MB/s", rate(bytes.len(), floor));
+    for threads in [1, cores] {
+        let before = peak();
+        let mut found = 0;
+        let took = best(|| {
+            if let Ok(engine) = Engine::new(&Settings::default(), ["not-a-real-token-0001".to_owned()]) {
+                found = black_box(engine.redact_diff_with(bytes, threads)).matches.len();
+            }
+        });
+        println!(
+            "{megabytes} MB, {threads} thread(s): {:.0} MB/s, {:.1}x the newline pass, {found} secrets, peak memory {} -> {} MB",
+            rate(bytes.len(), took),
+            took.as_secs_f64() / floor.as_secs_f64(),
+            before / 1024,
+            peak() / 1024,
+        );
+    }
+}
+
+/// Inputs made to be slow: one endless line, and near-misses of everything.
+fn hostile() {
+    let cases: [(&str, String); 8] = [
+        ("one line of code", "let token = fetch(\"https://example.com/a?b=1\", key_value);".repeat(170_000)),
+        ("one line of key=", "key=".repeat(2_500_000)),
+        ("one line of password=\"", "password=\"".repeat(1_000_000)),
+        ("one line of ://", "https://a:".repeat(1_000_000)),
+        ("prefixes", "glpat- ghp_ sk- AKIA xoxb- eyJ ".repeat(320_000)),
+        ("keywords", "authorization bearer curl mysql login( cookie ".repeat(220_000)),
+        ("one base64 line", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(290_000)),
+        ("begin markers", "-----BEGIN RSA PRIVATE KEY-----\n".repeat(310_000)),
+    ];
+    let Ok(engine) = Engine::new(&Settings::default(), []) else { return };
+    for (name, text) in cases {
+        let begun = Instant::now();
+        black_box(engine.redact(Output::Artifact, &text));
+        println!("hostile, {name}: {:.0} MB/s", rate(text.len(), begun.elapsed()));
+    }
+}
+
+fn best(mut work: impl FnMut()) -> Duration {
+    (0..ROUNDS)
+        .map(|_| {
+            let begun = Instant::now();
+            work();
+            begun.elapsed()
+        })
+        .min()
+        .unwrap_or_default()
+}
+
+fn rate(bytes: usize, took: Duration) -> f64 {
+    bytes as f64 / 1e6 / took.as_secs_f64()
+}
+
+/// The process's peak resident memory so far, in KiB.
+fn peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
+}
+
+/// A diff of about `bytes` bytes: files of a few languages, hunks of some tens of lines.
+fn generate(bytes: usize) -> String {
+    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let mut diff = String::with_capacity(bytes + 4096);
+    let mut lines = 0;
+    let mut file = 0;
+    while diff.len() < bytes {
+        let extension = ["rs", "py", "ts", "go", "java", "yml"][random.below(6)];
+        let path = format!("src/module_{}/part_{file}.{extension}", file % 97);
+        let _ = write!(
+            diff,
+            "diff --git a/{path} b/{path}\nindex {:07x}..{:07x} 100644\n--- a/{path}\n+++ b/{path}\n",
+            random.below(1 << 28),
+            random.below(1 << 28)
+        );
+        for hunk in 0..=random.below(6) {
+            let (body, old, new) = hunk_body(&mut random, &mut lines);
+            let start = hunk * 120 + 1;
+            let _ = write!(diff, "@@ -{start},{old} +{start},{new} @@ fn section_{hunk}()\n{body}");
+        }
+        file += 1;
+    }
+    diff
+}
+
+fn hunk_body(random: &mut Random, lines: &mut usize) -> (String, usize, usize) {
+    let (mut body, mut old, mut new) = (String::new(), 0, 0);
+    for _ in 0..20 + random.below(40) {
+        let sign = [' ', ' ', '+', '+', '-'][random.below(5)];
+        old += usize::from(sign != '+');
+        new += usize::from(sign != '-');
+        *lines += 1;
+        let _ = if *lines % LINES_PER_SECRET == 0 {
+            writeln!(body, "{sign}{}", secret_line(random))
+        } else {
+            writeln!(body, "{sign}{}", code_line(random))
+        };
+    }
+    (body, old, new)
+}
+
+fn secret_line(random: &mut Random) -> String {
+    match random.below(4) {
+        0 => format!("    api_key = \"{}\"", random.text(32)),
+        1 => format!("  token: glpat-{}", random.text(20)),
+        2 => format!("DATABASE_URL=postgres://app:{}@db.internal:5432/app", random.text(14)),
+        _ => format!("    const KEY = \"AKIA{}\";", random.upper(16)),
+    }
+}
+
+fn code_line(random: &mut Random) -> String {
+    let (a, b, c) =
+        (WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())]);
+    let n = random.below(1000);
+    match random.below(24) {
+        0 => String::new(),
+        1 => "    }".to_owned(),
+        2 => format!("    let {a}_{b} = self.{c}.iter().map(|{a}| {a}.{b}()).collect::<Vec<_>>();"),
+        3 => format!("        if {a}.{b} != null && {c} > {n} {{"),
+        4 => format!("    return {a}.{b}({c}, {n})"),
+        5 => format!("    # the {a} of a {b} is kept until the {c} is done"),
+        6 => format!("  {a}_{b}: {c}"),
+        7 => format!("    def {a}_{b}(self, {c}: str, count: int = {n}) -> None:"),
+        8 => format!("        raise ValueError(f\"{a} {b} not found in {{{c}}}\")"),
+        9 => format!("import {{ {a}, {b} }} from './{c}/{a}-{b}';"),
+        10 => format!("    public static final String {} = \"{b}-{c}\";", a.to_uppercase()),
+        11 => format!("        assert_eq!({a}({n}), \"{b} {c}\");"),
+        12 => format!("    for (int i = 0; i < {a}.length; i++) {{ {b}[i] = {c}({n}); }}"),
+        13 => format!("        \"{a}\": \"{b} {c}\","),
+        14 => format!("    <div className=\"{a}-{b}\" onClick={{() => {c}({n})}}>"),
+        15 => format!("func ({a} *{b}) {c}(ctx context.Context) error {{"),
+        16 => format!("        key = {a}.get({b}, {c})"),
+        17 => format!("    // see https://docs.example.com/{a}/{b}#{c}"),
+        18 => format!("    \"resolved\": \"https://registry.example.com/{a}/-/{a}-{n}.2.1.tgz\","),
+        19 => format!("    user = authenticate({a}, {b})"),
+        20 => format!("        const {a}{n} = await {b}.{c}({{ id: {n} }});"),
+        21 => format!("    token = next({a})"),
+        22 => format!("version = \"{n}.{}.{}\"", n % 7, n % 13),
+        _ => format!("    {a}({b}, {c}); {b}.{c} += {n};"),
+    }
+}
+
+static WORDS: &[&str] = &[
+    "account",
+    "buffer",
+    "cache",
+    "client",
+    "config",
+    "context",
+    "cursor",
+    "device",
+    "entry",
+    "event",
+    "field",
+    "filter",
+    "handler",
+    "index",
+    "item",
+    "layout",
+    "line",
+    "loader",
+    "manager",
+    "message",
+    "method",
+    "module",
+    "node",
+    "object",
+    "option",
+    "order",
+    "packet",
+    "parser",
+    "path",
+    "payload",
+    "point",
+    "process",
+    "queue",
+    "record",
+    "region",
+    "render",
+    "request",
+    "response",
+    "result",
+    "route",
+    "schema",
+    "section",
+    "server",
+    "service",
+    "shape",
+    "state",
+    "status",
+    "stream",
+    "string",
+    "table",
+    "target",
+    "thread",
+    "value",
+    "vector",
+    "version",
+    "view",
+    "window",
+    "worker",
+    "writer",
+    "zone",
+    "keyboard",
+    "monkey",
+    "passenger",
+    "author",
+];
+
+/// A small generator, so that every run measures the same bytes.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn text(&mut self, length: usize) -> String {
+        self.pick(length, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+    }
+
+    fn upper(&mut self, length: usize) -> String {
+        self.pick(length, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+    }
+
+    fn pick(&mut self, length: usize, alphabet: &[u8]) -> String {
+        (0..length).map(|_| char::from(alphabet[self.below(alphabet.len())])).collect()
+    }
+}
