@@ -11,6 +11,7 @@ mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
 mod diff_prepare;
+mod diff_runs;
 mod docs;
 mod failures;
 mod forge;
