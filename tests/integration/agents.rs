@@ -1,5 +1,6 @@
 //! Agents: real processes, real CLIs, loopback model servers.
 
+mod binary;
 mod clis;
 mod cursor;
 mod hostile;

@@ -4,6 +4,8 @@
 
 mod agents;
 mod answers;
+mod configuration;
+mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;

@@ -1,6 +1,8 @@
 //! Chat, push and telephony.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 
@@ -49,7 +51,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "SLACK_SESSION_COOKIE",
         &["xoxd-"],
-        r"\bxoxd-[\w%+/=-]{40,600}",
+        r"\bxoxd-[\w%+/=-]{40,}",
     )
         .hits(&[
             (r#"slack.cookie("xoxd-dbiha5YR647G5kgV28oCYlace4uB98vl7mhssQoo7uTEMCpwGLW0VDFQ40Qg%2Bj3iHLhe3COxt3VjIzQ5bzUpL12neaL1dizbOwDv0IyfL6NwZZX4uN3FHgGwn%3D")"#, "xoxd-dbiha5YR647G5kgV28oCYlace4uB98vl7mhssQoo7uTEMCpwGLW0VDFQ40Qg%2Bj3iHLhe3COxt3VjIzQ5bzUpL12neaL1dizbOwDv0IyfL6NwZZX4uN3FHgGwn%3D"),
@@ -164,7 +166,7 @@ pub(super) static RULES: &[Rule] = &[
             ("MATTERMOST_URL=https://mm.example.com/hooks/5oe2zzgb9adh3o5rubua3n2gy5", "5oe2zzgb9adh3o5rubua3n2gy5"),
         ])
         .misses(&["src/hooks/useinfinitescrollpaginator.ts"]),
-    assigned("ROCKETCHAT_TOKEN", &["rocketchat", "xauthtoken", "x_authtoken"], Token, (43, 43))
+    assigned("ROCKETCHAT_TOKEN", &["rocketchat", "xauthtoken"], Token, (43, 43))
         .entropy(3.5)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -274,7 +276,7 @@ pub(super) static RULES: &[Rule] = &[
             ("wecom: https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=359778f9-f714-4750-8db9-54ca011c1b7d", "359778f9-f714-4750-8db9-54ca011c1b7d"),
         ])
         .misses(&["https://qyapi.weixin.qq.com/cgi-bin/gettoken"]),
-    assigned("WECHAT_SECRET", &["wechat", "weixin", "wxsecret", "wx_secret", "wxappsecret", "wx_appsecret", "wxapp", "wx_app"], HexLower, (32, 32))
+    assigned("WECHAT_SECRET", &["wechat", "weixin", "wxsecret", "wxappsecret", "wxapp"], HexLower, (32, 32))
         .hits(&[
             (r#"wechat_app_secret = "c81bfd6c479485615be5bcb2caab1bb6""#, "c81bfd6c479485615be5bcb2caab1bb6"),
             ("WX_SECRET=b6e384a699c20f15390046e0302391a9", "b6e384a699c20f15390046e0302391a9"),

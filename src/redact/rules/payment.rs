@@ -1,6 +1,8 @@
 //! Payments, commerce and shipping.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -64,7 +66,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"gateway("access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7")"#, "access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7"),
         ])
         .misses(&["access_token$production$<id>"]),
-    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "bt_privatekey", "braintreekey"], HexLower, (32, 32))
+    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "braintreekey"], HexLower, (32, 32))
         .hits(&[
             ("BRAINTREE_PRIVATE_KEY=fae39b2567390ecb4e7f08319f0dc595", "fae39b2567390ecb4e7f08319f0dc595"),
             ("bt_private_key: a4fe3420b12f5c8496e151995ec080b3", "a4fe3420b12f5c8496e151995ec080b3"),
@@ -87,7 +89,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "ADYEN_API_KEY",
         &["aqe"],
-        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,300}",
+        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,}",
     )
         .hits(&[
             ("X-API-Key: AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3", "AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3"),
@@ -315,7 +317,7 @@ pub(super) static RULES: &[Rule] = &[
             ("etsy_keystring: ssh5i9emaqub97bp4tygrasi", "ssh5i9emaqub97bp4tygrasi"),
         ])
         .misses(&[r#"etsy_region = "eu-central-1""#]),
-    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken", "bc_authtoken"], Lower, (31, 31))
+    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken"], Lower, (31, 31))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[

@@ -23,7 +23,7 @@ pub(super) static RULES: &[Rule] = &[
             ("https://graph.facebook.com/me?access_token=289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x", "289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x"),
         ])
         .misses(&["fb_id | 1234567890123456"]),
-    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fb_appsecret", "fbsecret", "fb_secret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
+    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fbsecret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
         .hits(&[
             ("FACEBOOK_APP_SECRET=572db640c781a6e4ed8797d5e1fd4156", "572db640c781a6e4ed8797d5e1fd4156"),
             ("fb_secret: dad699fb31515acc66435c5487ecc8c7", "dad699fb31515acc66435c5487ecc8c7"),
@@ -59,7 +59,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"access_token="608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy","#, "608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy"),
         ])
         .misses(&["twitter status 1234567890123456789"]),
-    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "x_apisecret", "xconsumersecret", "x_consumersecret"], Alnum, (25, 50))
+    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "xconsumersecret"], Alnum, (25, 50))
         .entropy(3.3)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -162,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS']", "rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS"),
         ])
         .misses(&["# the console shows act.UxGSSS and asks for the rest"]),
-    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vk_service", "vktoken", "vk_token", "mailru", "odnoklassniki"], Token, (20, 90))
+    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vktoken", "mailru", "odnoklassniki"], Token, (20, 90))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -192,7 +192,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "ROBLOX_COOKIE",
         &["_|warning:-do-not-share-this"],
-        r"_\|WARNING:-DO-NOT-SHARE-THIS[^|]{10,200}\|_([0-9A-Fa-f]{100,2000})",
+        r"_\|WARNING:-DO-NOT-SHARE-THIS[^|]{10,200}\|_([0-9A-Fa-f]{100,})",
     )
         .hits(&[
             (".ROBLOSECURITY=_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you-and-to-steal-your-ROBUX-and-items.|_E2BDD0F9BEA3AD378CE0E8726960642C6435F3D25B59EF80D6E7DA01FFEE1F2DE0AF04B1C0CF89FE6A086B1E4D9DE9A97C74ED97611CAA4D6E1F10C0668088870C65175BBEEF1B444919A887E23A8F54519E5B86059537746D0DCA9EA7A55AA2548A189E1C2594DB604AF1E757B1DE4110314892DB6981D6D9D7723C6BCDD3CD771767340A0831C9614DDA1D5C034773720EC7F69E5F48F0E1709E509F1C20CD494626A12D5EED46308753FFF925F961577958B24FD7C3F198EC133A489AE5D8CCCB423E5AADA4CD", "E2BDD0F9BEA3AD378CE0E8726960642C6435F3D25B59EF80D6E7DA01FFEE1F2DE0AF04B1C0CF89FE6A086B1E4D9DE9A97C74ED97611CAA4D6E1F10C0668088870C65175BBEEF1B444919A887E23A8F54519E5B86059537746D0DCA9EA7A55AA2548A189E1C2594DB604AF1E757B1DE4110314892DB6981D6D9D7723C6BCDD3CD771767340A0831C9614DDA1D5C034773720EC7F69E5F48F0E1709E509F1C20CD494626A12D5EED46308753FFF925F961577958B24FD7C3F198EC133A489AE5D8CCCB423E5AADA4CD"),
