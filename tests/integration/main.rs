@@ -17,6 +17,7 @@ mod failures;
 mod forge;
 mod gitlab;
 mod gitlab_client;
+mod gitlab_tls;
 mod posting;
 mod posting_runs;
 mod sandbox;
