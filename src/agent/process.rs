@@ -147,17 +147,17 @@ async fn feed(stdin: Option<ChildStdin>, bytes: &[u8]) {
 
 /// Waits until the program is reaped and what it started is gone.
 async fn reap(mut child: Child, status: Option<ExitStatus>, guard: Guard) -> Option<ExitStatus> {
-    let mut left = guard.kill();
+    guard.kill();
     let status = match status {
         Some(status) => Some(status),
         None => timeout(GONE, child.wait()).await.ok().and_then(Result::ok),
     };
     let give_up = Instant::now() + GONE;
     let mut pause = Duration::from_millis(1);
-    while left && Instant::now() < give_up {
+    while guard.is_alive() && Instant::now() < give_up {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(50));
-        left = guard.kill();
+        guard.kill();
     }
     status
 }
