@@ -132,7 +132,7 @@ fn compile(pattern: &str) -> Option<Regex> {
 
 fn find(file: &FileDiff<'_>, secrets: &[RedactionMatch], checks: &Compiled) -> Vec<Hit> {
     let path = file.path();
-    let is_vendored = is_below(path, &["vendor", "node_modules", "third_party", "third-party"]);
+    let is_vendored = is_below(path, &["vendor", "_vendor", "node_modules", "third_party", "third-party"]);
     let is_prose = is_prose(path);
     let mut hits = Vec::new();
     let mut conflict = None;

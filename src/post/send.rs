@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::position::rung;
 use super::render::{self, Failed};
-use crate::contracts::{PlannedDiscussion, PostItem, PostKind, PostPlan, PostResults};
+use crate::contracts::{PlannedDiscussion, Position, PostItem, PostKind, PostPlan, PostResults};
 use crate::error::{Error, Failure};
 use crate::events::{Event, Events};
 use crate::gitlab::{Attempts, Client, DiffRefs, MergeRequest, Posted, Trouble};
@@ -76,6 +76,15 @@ struct Stop {
     reason: String,
     auth: bool,
     note_limit: bool,
+}
+
+/// A comment to be created.
+struct Write<'a> {
+    /// Its name in the ledger.
+    item: &'a str,
+    body: &'a str,
+    /// `None` for a plain note.
+    position: Option<&'a Position>,
 }
 
 /// One item on its way into the results.
@@ -205,11 +214,8 @@ impl<'a> Run<'a> {
         let body = self.clean(&planned.body_markdown);
         for position in std::iter::once(&planned.position).chain(&planned.fallbacks) {
             let mut attempts = self.client.attempts();
-            let posted = self
-                .exactly_once(key, &planned.finding_id, &mut attempts, async |attempts| {
-                    self.client.create_discussion(&body, position, attempts).await
-                })
-                .await;
+            let write = Write { item: &planned.finding_id, body: &body, position: Some(position) };
+            let posted = self.exactly_once(key, &write, &mut attempts).await;
             outcome.item.retry_count += attempts.retries();
             match posted {
                 Ok(posted) => {
@@ -252,16 +258,14 @@ impl<'a> Run<'a> {
     }
 
     /// Sends a write until it is there: after a lost answer its marker is looked for before it is sent again.
-    async fn exactly_once(
-        &self,
-        key: &Key,
-        item: &str,
-        attempts: &mut Attempts,
-        write: impl AsyncFn(&mut Attempts) -> Result<Posted, Trouble>,
-    ) -> Result<Posted, Trouble> {
+    async fn exactly_once(&self, key: &Key, write: &Write<'_>, attempts: &mut Attempts) -> Result<Posted, Trouble> {
         loop {
-            self.ledger.intent(item);
-            let trouble = match write(attempts).await {
+            self.ledger.intent(write.item);
+            let answer = match write.position {
+                Some(position) => self.client.create_discussion(write.body, position, attempts).await,
+                None => self.client.create_note(write.body, attempts).await,
+            };
+            let trouble = match answer {
                 Ok(posted) => return Ok(posted),
                 Err(trouble) => trouble,
             };
@@ -347,8 +351,8 @@ impl<'a> Run<'a> {
         let posted = match posted {
             Some(posted) => posted,
             None => {
-                let write = async |attempts: &mut Attempts| self.client.create_note(body, attempts).await;
-                self.exactly_once(&key, SUMMARY, &mut attempts, write).await
+                let write = Write { item: SUMMARY, body, position: None };
+                self.exactly_once(&key, &write, &mut attempts).await
             }
         };
         outcome.item.retry_count = attempts.retries();

@@ -8,6 +8,8 @@ mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
 mod diff_prepare;
+mod configuration;
+mod contract;
 mod docs;
 mod failures;
 mod forge;

@@ -77,7 +77,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AMAZON_LWA_TOKEN",
         &["atza|", "atzr|"],
-        r"\bAtz[ar]\|[\w+/=-]{40,2000}",
+        r"\bAtz[ar]\|[\w+/=-]{40,}",
     )
         .hits(&[
             ("refresh_token: Atzr|IwEBI6TAwhCdQlTdKSxaZGtPhYvUBWt1TPCSAQlAeJehjr6wAMrWb7D63i69rmRYWByi4R4Xojs26WENIeJDVf", "Atzr|IwEBI6TAwhCdQlTdKSxaZGtPhYvUBWt1TPCSAQlAeJehjr6wAMrWb7D63i69rmRYWByi4R4Xojs26WENIeJDVf"),
@@ -87,7 +87,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AWS_PRESIGNED_URL",
         &["x-amz-signature=", "x-amz-security-token="],
-        "(?i)X-Amz-(?:Signature|Security-Token)=([0-9A-Za-z%+/=_-]{40,3000})",
+        "(?i)X-Amz-(?:Signature|Security-Token)=([0-9A-Za-z%+/=_-]{40,})",
     )
         .hits(&[
             ("https://acme.s3.amazonaws.com/a.zip?X-Amz-Date=20240102T030405Z&X-Amz-Expires=900&X-Amz-Signature=01df51844de456c2227f2850befde84ba81b45cc0f2675bce1d3f999f07f4a5a", "01df51844de456c2227f2850befde84ba81b45cc0f2675bce1d3f999f07f4a5a"),
@@ -258,7 +258,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "YANDEX_IAM_TOKEN",
         &["t1."],
-        r"\bt1\.[0-9A-Za-z_-]{10,300}={0,2}\.[0-9A-Za-z_-]{86}={0,2}",
+        r"\bt1\.[0-9A-Za-z_-]{10,}={0,2}\.[0-9A-Za-z_-]{86}={0,2}",
     )
         .hits(&[
             ("YC_TOKEN=t1.9euelZCdY35isDhcncT7nWrN6C0X-Cq-F_xtBrXSwAo6BEZt0N-8d1ZN_GSu9KKwN_.fWXqQ5U6dgTL48ojtuWIGfbaySMjjvuXnIygxBNIPt9p1GP0ero7G2DSMAbLBdBhV0mANXpLhTtfFbzIakXJ6j", "t1.9euelZCdY35isDhcncT7nWrN6C0X-Cq-F_xtBrXSwAo6BEZt0N-8d1ZN_GSu9KKwN_.fWXqQ5U6dgTL48ojtuWIGfbaySMjjvuXnIygxBNIPt9p1GP0ero7G2DSMAbLBdBhV0mANXpLhTtfFbzIakXJ6j"),

@@ -120,7 +120,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "CONVEX_DEPLOY_KEY",
         &["prod:", "dev:", "preview:", "project:"],
-        r"\b(?:prod|dev|preview|project):[a-z][\w:-]{2,60}\|[\w=+/-]{20,400}",
+        r"\b(?:prod|dev|preview|project):[a-z][\w:-]{2,60}\|[\w=+/-]{20,}",
     )
         .hits(&[
             ("CONVEX_DEPLOY_KEY=prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO", "prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO"),
@@ -130,7 +130,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "PRISMA_ACCELERATE_KEY",
         &["prisma://", "prisma+postgres://"],
-        r#"prisma(?:\+postgres)?://[^\s"\x27]{4,200}[?&]api_key=([\w.-]{20,1000})"#,
+        r#"prisma(?:\+postgres)?://[^\s"\x27]{4,200}[?&]api_key=([\w.-]{20,})"#,
     )
         .hits(&[
             (r#"DATABASE_URL="prisma://accelerate.prisma-data.net/?api_key=adde9PRtMZBIu7uIo6HjshQHlktqUiQX03ZxcEsGs1_YgHnQmvBpgyouKKRrl""#, "adde9PRtMZBIu7uIo6HjshQHlktqUiQX03ZxcEsGs1_YgHnQmvBpgyouKKRrl"),

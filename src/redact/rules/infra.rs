@@ -210,7 +210,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "JWK_PRIVATE",
         &[r#""d""#, r#""p""#, r#""q""#, r#""dp""#, r#""dq""#, r#""qi""#, r#""k""#],
-        r#""(?:d|p|q|dp|dq|qi|k)"\s{0,3}:\s{0,3}"([\w-]{42,1400})""#,
+        r#""(?:d|p|q|dp|dq|qi|k)"\s{0,3}:\s{0,3}"([\w-]{42,})""#,
     )
         .entropy(3.8)
         .hits(&[
@@ -222,7 +222,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "OAUTH_CODE_IN_URL",
         &["access_token=", "refresh_token=", "id_token=", "client_secret="],
-        r"(?i)[?&#](?:access_token|refresh_token|id_token|client_secret)=([\w.~%+/=-]{16,2000})",
+        r"(?i)[?&#](?:access_token|refresh_token|id_token|client_secret)=([\w.~%+/=-]{16,})",
     )
         .entropy(3.0)
         .allow(&["^[A-Z_]+$", "^[a-z_]+$", "^[a-z]+(?:[A-Z][a-z]+)+$"])
@@ -237,7 +237,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "NTLM_MESSAGE",
         &["tlrmtvnt"],
-        "TlRMTVNTUAADAAAA[0-9A-Za-z+/]{20,4000}={0,2}",
+        "TlRMTVNTUAADAAAA[0-9A-Za-z+/]{20,}={0,2}",
     )
         .hits(&[
             ("Authorization: NTLM TlRMTVNTUAADAAAAm2LUMJ4TTXsnbShfYqRMliaAx+OuJcYSIVfAm48qEyGXW0Y5BIEVYKjqgaqC5xQ+40gfnn9bv27QBAV7ush4tzv3l195Y8kcb+3FjswadxSZOYpQ7o0FCUoQ==", "TlRMTVNTUAADAAAAm2LUMJ4TTXsnbShfYqRMliaAx+OuJcYSIVfAm48qEyGXW0Y5BIEVYKjqgaqC5xQ+40gfnn9bv27QBAV7ush4tzv3l195Y8kcb+3FjswadxSZOYpQ7o0FCUoQ=="),

@@ -51,7 +51,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "SLACK_SESSION_COOKIE",
         &["xoxd-"],
-        r"\bxoxd-[\w%+/=-]{40,600}",
+        r"\bxoxd-[\w%+/=-]{40,}",
     )
         .hits(&[
             (r#"slack.cookie("xoxd-dbiha5YR647G5kgV28oCYlace4uB98vl7mhssQoo7uTEMCpwGLW0VDFQ40Qg%2Bj3iHLhe3COxt3VjIzQ5bzUpL12neaL1dizbOwDv0IyfL6NwZZX4uN3FHgGwn%3D")"#, "xoxd-dbiha5YR647G5kgV28oCYlace4uB98vl7mhssQoo7uTEMCpwGLW0VDFQ40Qg%2Bj3iHLhe3COxt3VjIzQ5bzUpL12neaL1dizbOwDv0IyfL6NwZZX4uN3FHgGwn%3D"),

@@ -89,7 +89,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "ADYEN_API_KEY",
         &["aqe"],
-        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,300}",
+        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,}",
     )
         .hits(&[
             ("X-API-Key: AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3", "AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3"),

@@ -16,7 +16,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "NPMRC_AUTH",
         &["_authtoken", "_auth=", "_auth =", "_password=", "_password ="],
-        r#"(?:^|[:\s+"\x27])_(?:authToken|auth|password)\s?=\s?["\x27]?([0-9A-Za-z+/=._-]{8,400})"#,
+        r#"(?:^|[:\s+"\x27])_(?:authToken|auth|password)\s?=\s?["\x27]?([0-9A-Za-z+/=._-]{8,})"#,
     )
         .entropy(2.5)
         .allow(&["^[a-z_]+$", "^[A-Z_]+[0-9]?$", r"^(?:self|this|process|os|env|config)\."])
@@ -121,7 +121,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "DOCKER_CONFIG_AUTH",
         &[r#""auth""#, ".dockerconfigjson", "identitytoken", "registrytoken"],
-        r#""(?:auth|identitytoken|registrytoken)"\s{0,3}:\s{0,3}"([0-9A-Za-z+/=._-]{12,2000})""#,
+        r#""(?:auth|identitytoken|registrytoken)"\s{0,3}:\s{0,3}"([0-9A-Za-z+/=._-]{12,})""#,
     )
         .entropy(3.0)
         .allow(&["^[a-z._-]+$", "^[A-Za-z]+$"])

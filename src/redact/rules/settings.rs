@@ -147,7 +147,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "SECRET_STORE_CLI",
         &["gh secret set", "glab variable set", "gh variable set", "secrets put", "fly secrets", "flyctl secrets", "doppler secrets", "heroku config:set", "config:set", "supabase secrets"],
-        r#"(?:gh secret set|glab variable set|(?:fly|flyctl|doppler|supabase) secrets set|config:set)\s[^\n]{0,120}?(?:--body|--value|-b|-v|[A-Z][A-Z0-9_]{2,60}=)[ =]?["\x27]?([^\s"\x27$<{]{8,400})"#,
+        r#"(?:gh secret set|glab variable set|(?:fly|flyctl|doppler|supabase) secrets set|config:set)\s[^\n]{0,120}?(?:--body|--value|-b|-v|[A-Z][A-Z0-9_]{2,60}=)[ =]?["\x27]?([^\s"\x27$<{]{8,})"#,
     )
         .entropy(3.0)
         .hits(&[
@@ -158,7 +158,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "WANDB_LOGIN",
         &["wandb login"],
-        r"wandb login\s{1,3}(?:--\S{1,40}\s{1,3}){0,3}([0-9a-f]{40})\b",
+        r"wandb login\s(?:[^\n]{0,60}\s)?([0-9a-f]{40})\b",
     )
         .hits(&[
             ("wandb login 4bcd927b86a3950524dc01e6a621770ca9cfb25c", "4bcd927b86a3950524dc01e6a621770ca9cfb25c"),
@@ -224,7 +224,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "SQL_INSERT_PASSWORD",
         &["insert"],
-        r#"(?i)insert\s{1,3}into\s{1,3}[\w."`\[\]]{1,80}\s{0,3}\([^()]{0,200}(?:passw(?:or)?d|pwd|pass)\w{0,20}["`\]]?\s{0,3}\)\s{0,3}values\s{0,3}\([^()]{0,300}["\x27]([^"\x27()]{4,200})["\x27]\s{0,3}\)"#,
+        r#"(?i)insert\s{1,3}into\s{1,3}[\w."`\[\]]{1,80}\s{0,3}\([^()]{0,200}(?:passw(?:or)?d|pwd|pass)\w{0,20}["`\]]?\s{0,3}\)\s{0,3}values\s{0,3}\([^()]{0,}["\x27]([^"\x27()]{4,200})["\x27]\s{0,3}\)"#,
     )
         .entropy(2.0)
         .allow(&["^(?i:pass|password|passwd|secret|test|changeme)$"])

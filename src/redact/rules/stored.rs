@@ -50,7 +50,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "FILEZILLA_PASSWORD",
         &["<pass encoding"],
-        r#"(?i)<pass\s{1,4}encoding="[\w-]{2,20}">([^<]{4,300})</pass>"#,
+        r#"(?i)<pass\s{1,4}encoding="[\w-]{2,20}">([^<]{4,})</pass>"#,
     )
         .hits(&[
             (r#"<Pass encoding="base64">glvw4kO2Ujy2LM52nVOok7==</Pass>"#, "glvw4kO2Ujy2LM52nVOok7=="),
@@ -60,7 +60,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "RDP_PASSWORD",
         &["51:b:"],
-        "51:b:([0-9A-Fa-f]{40,2000})",
+        "51:b:([0-9A-Fa-f]{40,})",
     )
         .hits(&[
             ("password 51:b:DDFDA6E9CA0389D46A4FC4B9DB9A830FA69F0E54EC6D71CDFFE6CDB57987FF0367C5677B6547A28A00C9F2381CECFFF8F71EB9528230698DEEF6174FDF5B352CA9E44991FA744C1D72C9B2C7678BDD43", "DDFDA6E9CA0389D46A4FC4B9DB9A830FA69F0E54EC6D71CDFFE6CDB57987FF0367C5677B6547A28A00C9F2381CECFFF8F71EB9528230698DEEF6174FDF5B352CA9E44991FA744C1D72C9B2C7678BDD43"),
@@ -95,7 +95,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "XML_RSA_PRIVATE_KEY",
         &["<p>", "<q>", "<d>", "<dp>", "<dq>", "<inverseq>"],
-        "<(?:P|Q|D|DP|DQ|InverseQ)>([0-9A-Za-z+/]{60,1400}={0,2})</",
+        "<(?:P|Q|D|DP|DQ|InverseQ)>([0-9A-Za-z+/]{60,}={0,2})</",
     )
         .entropy(4.0)
         .hits(&[
@@ -139,7 +139,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AUTH_COOKIE",
         &[".aspnetcore.", ".aspxauth", "li_at", "jsessionid", "phpsessid", "asp.net_sessionid", "laravel_session", "connect.sid", "wordpress_logged_in", "remember_web_", "sessionid", "_session=", "xsrf-token=", "__secure-", "_shibsession_", "sid=", "user_session=", "d_ticket", "sapisid="],
-        r#"(?i)(?:\.AspNetCore\.[\w.]{2,60}|\.ASPXAUTH|li_at|JSESSIONID|PHPSESSID|ASP\.NET_SessionId|laravel_session|connect\.sid|wordpress_logged_in_\w{8,40}|remember_web_\w{8,60}|sessionid|_\w{2,30}_session|user_session|_shibsession_\w{8,80}|__Secure-[\w.-]{2,40}|SAPISID)["\x27]?\s{0,2}[:=]\s{0,2}["\x27]?([\w%+/.|:-]{20,4000}={0,2})"#,
+        r#"(?i)(?:\.AspNetCore\.[\w.]{2,60}|\.ASPXAUTH|li_at|JSESSIONID|PHPSESSID|ASP\.NET_SessionId|laravel_session|connect\.sid|wordpress_logged_in_\w{8,40}|remember_web_\w{8,60}|sessionid|_\w{2,30}_session|user_session|_shibsession_\w{8,80}|__Secure-[\w.-]{2,40}|SAPISID)["\x27]?\s{0,2}[:=]\s{0,2}["\x27]?([\w%+/.|:-]{20,}={0,2})"#,
     )
         .entropy(3.2)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z_]+[.:/])+[A-Za-z_0-9]+$"])
