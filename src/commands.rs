@@ -129,10 +129,20 @@ pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
     if args.baseline {
         let workdir = Workdir::create(&path, &place.forbidden(), Arc::clone(&place.engine))
             .map_err(|unusable| Error::Config(Failure::new(unusable.to_string())))?;
-        workdir.foreign_json(Artifact::CodeQuality, Value::Array(Vec::new()))?;
+        workdir.foreign_json(Artifact::CodeQuality, view::code_quality_baseline())?;
         return Ok(format!("Wrote {}.\n", path.join(Artifact::CodeQuality.file_name()).display()));
     }
-    Ok(String::new())
+    let workdir = place.open(&path)?;
+    let shown = view::Shown::read(&workdir)?.ok_or_else(|| {
+        Error::Format(
+            Failure::new(format!("there is no review in {}", path.display()))
+                .help("a run that failed or was skipped has no report; `diffsan inspect` says what happened"),
+        )
+    })?;
+    crate::pipeline::write_reports(&workdir, &place.engine, &shown)?;
+    let names = [Artifact::Html, Artifact::CodeQuality, Artifact::Sarif];
+    let lines = names.iter().map(|artifact| format!("Wrote {}.\n", path.join(artifact.file_name()).display()));
+    Ok(lines.collect())
 }
 
 /// `diffsan completions`.

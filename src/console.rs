@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use crate::contracts::{EventRecord, Level};
+use crate::progress::Progress;
 use crate::redact::Redacted;
 
 /// Most characters of values in one console line.
@@ -44,11 +45,29 @@ pub enum ColourChoice {
 #[derive(Debug, Clone, Default)]
 pub struct Console {
     style: Arc<RwLock<ConsoleStyle>>,
+    progress: Arc<RwLock<Progress>>,
 }
 
 impl Console {
     pub fn new(style: ConsoleStyle) -> Self {
-        Self { style: Arc::new(RwLock::new(style)) }
+        Self { style: Arc::new(RwLock::new(style)), ..Self::default() }
+    }
+
+    /// Takes this spinner off the screen whenever something is written.
+    pub fn yield_to(&self, progress: Progress) {
+        if let Ok(mut current) = self.progress.write() {
+            *current = progress;
+        }
+    }
+
+    /// The stage that a watching person sees.
+    pub fn stage(&self, name: &str) {
+        self.progress().stage(name);
+    }
+
+    /// Nothing is under way any more.
+    pub fn still(&self) {
+        self.progress().finish();
     }
 
     /// Takes over what the configuration says.
@@ -110,12 +129,16 @@ impl Console {
 
     fn write_out(&self, text: &str) {
         let mut out = anstream::AutoStream::new(io::stdout(), self.choice(&io::stdout()));
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let _ = self.progress().suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
     }
 
     fn write_err(&self, text: &str) {
         let mut err = anstream::AutoStream::new(io::stderr(), self.choice(&io::stderr()));
-        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+        let _ = self.progress().suspend(|| err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress.read().map(|progress| progress.clone()).unwrap_or_default()
     }
 
     fn choice(&self, stream: &impl anstream::stream::RawStream) -> anstream::ColorChoice {

@@ -25,6 +25,7 @@ pub mod pipeline;
 pub mod post;
 pub mod prepare;
 pub mod prior;
+pub mod progress;
 pub mod prompt;
 pub mod record;
 pub mod redact;

@@ -11,12 +11,14 @@ use clap::Parser as _;
 use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs};
 use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
-use diffsan::console::{Console, ConsoleStyle};
+use diffsan::console::{ColourChoice, Console, ConsoleStyle};
 use diffsan::contracts::{Level, RunRecord, SecretsConfig};
 use diffsan::error::{Error, Failure, Result, Signal};
 use diffsan::pipeline::{self, Request};
+use diffsan::progress::Progress;
 use diffsan::record::{Opening, Run};
 use diffsan::redact::{Engine, Output, Settings};
+use diffsan::view::{Look, Shown};
 
 /// Time for a stage to clear up after a child that was killed.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -139,6 +141,8 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         }
     };
     let run = Arc::new(run);
+    let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab);
+    console.yield_to(Progress::start(watched(args, console)));
     if let (Ok(()), Some(request)) = (&outcome, request) {
         let mut stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
         outcome = tokio::select! {
@@ -155,7 +159,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
     if let Some((info, _)) = &failed {
         console.message(&diffsan::view::failure(info));
     }
-    print_document(args, &run, &record);
+    print_result(args, &run, &record, is_ci_log);
     record.exit_code
 }
 
@@ -269,14 +273,33 @@ fn style(common: &CommonArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
     }
 }
 
+/// Whether a person watches and has not asked for silence.
+fn watched(args: &ReviewArgs, console: &Console) -> bool {
+    let common = &args.common;
+    common.format == Format::Text
+        && !common.quiet
+        && common.color != ColourChoice::Never
+        && console.stderr_is_terminal()
+}
+
 fn complain(console: &Console, engine: &Engine, error: &Error) {
     console.message(&diffsan::view::failure(&error.info(engine)));
 }
 
-fn print_document(args: &ReviewArgs, run: &Run, record: &RunRecord) {
-    if let Some(text) = diffsan::view::document(args.common.format, record, &run.workdir) {
-        run.console.result(run.engine.redact(Output::Console, &text).as_str());
-    }
+fn print_result(args: &ReviewArgs, run: &Run, record: &RunRecord, is_ci_log: bool) {
+    let shown = Shown::read(&run.workdir).ok().flatten();
+    let text = match (args.common.format, &shown) {
+        (Format::Json, _) => diffsan::view::document(record, &run.workdir),
+        (Format::Markdown, Some(shown)) => diffsan::view::markdown(shown),
+        (Format::Text, Some(shown)) => {
+            let width = run.console.width().unwrap_or(100);
+            diffsan::view::terminal(shown, &Look { width, is_ci_log })
+        }
+        (_, None) => {
+            record.verdict.iter().filter(|_| record.ok).map(|verdict| format!("{}\n", verdict.headline)).collect()
+        }
+    };
+    run.console.result(run.engine.redact(Output::Console, &text).as_str());
 }
 
 /// A panic is reported once, as an error; its own message and backtrace stay out of the log.

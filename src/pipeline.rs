@@ -11,7 +11,7 @@ use crate::config::{Environment, Loaded};
 use crate::contracts::{
     AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Anchors, DiffBundle,
     DiffSource, FileEntry, Fingerprint, PostPlan, RawDiff, RedactionMatch, RedactionReport, ReviewMeta, ReviewOutput,
-    RunRecord, Side, SkipDecision, Timings, TokenUsage, Validation, VerdictCounts,
+    RunRecord, Side, SkipCode, SkipDecision, SkipReason, Timings, TokenUsage, Validation, VerdictCounts,
 };
 use crate::diff::fetch::{self, Fetched, Local};
 use crate::diff::git::Git;
@@ -25,8 +25,9 @@ use crate::prepare::{self, Prepared, Rules};
 use crate::prior::{self, NoteView, Prior};
 use crate::prompt::{self, PromptInput};
 use crate::record::{Run, hex};
-use crate::redact::{self, Output, Redacted};
-use crate::workdir::Artifact;
+use crate::redact::{self, Engine, Output, Redacted};
+use crate::view::{self, Shown};
+use crate::workdir::{Artifact, Workdir};
 use crate::{skip, validate, verdict};
 
 mod guard;
@@ -49,9 +50,22 @@ impl Request {
     }
 }
 
+impl Request {
+    /// A pipeline of the default branch has nothing to review, but the widget of merge requests compares with it.
+    fn is_baseline(&self) -> bool {
+        let (config, ci) = (&self.loaded.config, &self.loaded.ci);
+        let no_merge_request = config.gitlab.mr_iid.is_none() && ci.mr_iid.is_none();
+        let is_default = ci.branch.is_some() && ci.branch == ci.default_branch;
+        config.mode.ci && no_merge_request && is_default && self.args.diff_file.is_none()
+    }
+}
+
 /// Reviews one change.
 pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let agent = configure(run, request);
+    if request.is_baseline() {
+        return baseline(run);
+    }
     let gitlab = connect(run, request)?;
     let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
     let change = redact(run, request, fetched)?;
@@ -71,7 +85,9 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let asked = ask(run, request, agent, &prompt, &diff, &change).await?;
     let reviewed = validate(run, request, agent, asked, &diff, &about)?;
     let plan = plan(run, request, &reviewed, &diff, &about)?;
-    post(run, request, gitlab.as_ref(), &plan).await
+    let posted = post(run, request, gitlab.as_ref(), &plan).await;
+    report(run, reviewed, plan, &about, &posted)?;
+    posted.map(|_| ())
 }
 
 /// What the later stages know of the change and the merge request.
@@ -122,6 +138,17 @@ fn configure(run: &Run, request: &Request) -> AgentKind {
         token_env: loaded.token(&request.env).map(|(_, name)| name),
     });
     agent
+}
+
+fn baseline(run: &Run) -> Result<()> {
+    run.stage("report");
+    run.workdir.foreign_json(Artifact::CodeQuality, view::code_quality_baseline())?;
+    let reason = SkipReason {
+        code: SkipCode::NoDiff,
+        message: "This is a pipeline of the default branch: only the code-quality baseline is written".into(),
+    };
+    run.note(|progress| progress.skip_reasons = vec![reason]);
+    Ok(())
 }
 
 /// The GitLab client where the run needs one; what it lacks is found before anything is paid for.
@@ -750,6 +777,31 @@ async fn send_plan(run: &Run, client: &Client, plan: &PostPlan) -> Result<()> {
         Some(error) => Err(error),
         None => Ok(()),
     }
+}
+
+/// Renders what people and GitLab's widget look at; also when posting failed.
+fn report(run: &Run, reviewed: Reviewed, plan: PostPlan, about: &About<'_>, posted: &Result<()>) -> Result<()> {
+    run.stage("report");
+    let events = run.workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let shown = Shown {
+        record: run.record(posted.as_ref().err()),
+        review: reviewed.review,
+        diff: about.prepared.text.clone(),
+        truncation: about.prepared.report.clone(),
+        redaction: about.change.redaction.clone(),
+        validation: reviewed.validation,
+        plan: Some(plan),
+        post: run.workdir.read_json(Artifact::PostResults)?,
+        events: String::from_utf8_lossy(&events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+    };
+    write_reports(&run.workdir, &run.engine, &shown)
+}
+
+/// The reports of a review.
+pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -> Result<()> {
+    workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
+    let _ = engine;
+    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))
 }
 
 /// Posts, or finishes posting, what an earlier run planned.

@@ -1,9 +1,22 @@
 //! What people look at: the terminal, failures explained, reports.
 
+mod code_quality;
 pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod inspect;
+mod markdown;
 mod plain;
+mod prose;
+mod sarif;
+mod shown;
+mod terminal;
+mod timeline;
+
+pub use code_quality::{code_quality, code_quality_baseline};
+pub use markdown::markdown;
 
 pub use plain::{config, document, failure, schema};
+pub use sarif::sarif;
+pub use shown::Shown;
+pub use terminal::{Look, terminal};

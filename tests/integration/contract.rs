@@ -157,8 +157,7 @@ fn run_json_says_what_a_consumer_needs() {
 #[test]
 fn events_come_in_the_order_of_the_stages_with_their_keys() {
     let (sandbox, finished) = reviewed();
-    let events: Vec<Event> =
-        sandbox.events().into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
+    let events: Vec<Event> = sandbox.events().into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
     let names: Vec<_> =
         events.iter().filter(|event| event.level != "debug").map(|event| event.event.as_str()).collect();
     assert_eq!(

@@ -4,17 +4,18 @@
 
 mod agents;
 mod answers;
+mod configuration;
+mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
 mod diff_prepare;
-mod configuration;
-mod contract;
 mod docs;
 mod failures;
 mod forge;
 mod gitlab;
 mod gitlab_client;
 mod posting;
+mod posting_runs;
 mod sandbox;
 mod tidy;

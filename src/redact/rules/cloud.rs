@@ -200,7 +200,7 @@ pub(super) static RULES: &[Rule] = &[
             ("cos_secret: QGEvK2xUjmFEenf8P9yRJ9HYhTCIb0p7", "QGEvK2xUjmFEenf8P9yRJ9HYhTCIb0p7"),
         ])
         .misses(&[r#"tencentcloud_region = "eu-central-1""#]),
-    assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hw_secret", "hwaccess", "hw_access", "obssecret"], Alnum, (40, 40))
+    assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hwaccess", "obssecret"], Alnum, (40, 40))
         .entropy(3.0)
         .allow(&["^[0-9a-f]+$", "^[^0-9]+$"])
         .hits(&[
@@ -306,7 +306,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"cosmos_key = "+eePCzorqZl4vQgtg/PIeVbL3yWmhu+GLCf0eNlBpqwawq/MJCL+HHtdXATm815Bk4ZB/OeEZEIoPpT6si8I2t==""#, "+eePCzorqZl4vQgtg/PIeVbL3yWmhu+GLCf0eNlBpqwawq/MJCL+HHtdXATm815Bk4ZB/OeEZEIoPpT6si8I2t=="),
         ])
         .misses(&[r#"azure_region = "eu-central-1""#]),
-    assigned("CLOUDFLARE_R2_KEY", &["r2accesskeyid", "r2_accesskeyid", "r2accesskey", "r2_accesskey", "r2keyid", "r2_keyid", "r2secret", "r2_secret"], HexLower, (32, 64))
+    assigned("CLOUDFLARE_R2_KEY", &["r2accesskeyid", "r2accesskey", "r2keyid", "r2secret"], HexLower, (32, 64))
         .hits(&[
             ("R2_ACCESS_KEY_ID=23b6e351120b5c3f7c5f3e1af512aa49", "23b6e351120b5c3f7c5f3e1af512aa49"),
             ("r2_secret: 4dd1a5d346fa33d941eb295e8a5d11770159cc718c754ec1c6b888a8b99e1427", "4dd1a5d346fa33d941eb295e8a5d11770159cc718c754ec1c6b888a8b99e1427"),

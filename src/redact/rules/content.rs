@@ -1,6 +1,6 @@
 //! Content systems, maps and data services.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, Token, Uuid, Visible};
+use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, Token, Uuid};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
@@ -151,12 +151,16 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', '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']", "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"),
         ])
         .misses(&["# the console shows s-s4t2ud-c7cca5 and asks for the rest"]),
-    assigned("SIDEKIQ_CREDENTIAL", &["bundlegemscontribsyscom", "bundleenterprisecontribsyscom"], Visible, (17, 17))
+    pattern(
+        "SIDEKIQ_CREDENTIAL",
+        &["contribsys"],
+        r#"(?i)BUNDLE_(?:GEMS|ENTERPRISE)__CONTRIBSYS__COM["\x27]?\s{0,3}[:=]\s{0,3}["\x27]?([0-9a-f]{8}:[0-9a-f]{8})\b"#,
+    )
         .hits(&[
-            ("BUNDLE_GEMS__CONTRIBSYS__COM=caa41e16:04849055", "caa41e16:04849055"),
-            ("bundle_enterprise__contribsys__com: 3a1fa086:9ca0d26f", "3a1fa086:9ca0d26f"),
+            ("BUNDLE_GEMS__CONTRIBSYS__COM=0caa41e1:c0484905", "0caa41e1:c0484905"),
+            (r#"bundle_enterprise__contribsys__com: "23a1fa08:69ca0d26""#, "23a1fa08:69ca0d26"),
         ])
-        .misses(&[r#"bundle_region = "eu-central-1""#]),
+        .misses(&[r#"source "https://gems.contribsys.com/" do"#]),
     assigned("BEAMER_TOKEN", &["beamer"], AnyBase64, (46, 46))
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[

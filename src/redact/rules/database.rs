@@ -306,7 +306,7 @@ pub(super) static RULES: &[Rule] = &[
             ("const stitchdataToken = 'SwmSuTNOMH6WjA33ZlRgUf8KugIByx0U';", "SwmSuTNOMH6WjA33ZlRgUf8KugIByx0U"),
         ])
         .misses(&[r#"fivetran_region = "eu-central-1""#]),
-    assigned("HASURA_SECRET", &["hasuragraphqladminsecret", "hasuraadminsecret", "xhasuraadminsecret", "x_hasuraadminsecret"], Visible, (8, 200))
+    assigned("HASURA_SECRET", &["hasuragraphqladminsecret", "hasuraadminsecret", "xhasuraadminsecret"], Visible, (8, 200))
         .hits(&[
             ("const hasuraAdminSecret = 'K2cXlM!ckjvD!TS6vsgw';", "K2cXlM!ckjvD!TS6vsgw"),
             (r#"x_hasura_admin_secret = "cXVjuQtgQITiZOYgHmPl""#, "cXVjuQtgQITiZOYgHmPl"),

@@ -172,13 +172,13 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "token": "v1.4d0795ebc7a79c484c9b9b0f598f4049e06a639a","#, "v1.4d0795ebc7a79c484c9b9b0f598f4049e06a639a"),
         ])
         .misses(&["uses: actions/checkout@v1.4.0"]),
-    assigned("GITHUB_LEGACY_TOKEN", &["githubtoken", "githubpat", "githubaccesstoken", "githuboauthtoken", "ghtoken", "gh_token"], HexLower, (40, 40))
+    assigned("GITHUB_LEGACY_TOKEN", &["githubtoken", "githubpat", "githubaccesstoken", "githuboauthtoken", "ghtoken"], HexLower, (40, 40))
         .hits(&[
             (r#"github_token = "97911f1cad40ede2ecaae7d87930de8c5ca8bf93""#, "97911f1cad40ede2ecaae7d87930de8c5ca8bf93"),
             ("GH_TOKEN=177b57c846a34f6d87da7eb4eb75ca8908f81e59", "177b57c846a34f6d87da7eb4eb75ca8908f81e59"),
         ])
         .misses(&["github_sha: 3f786850e387550fdab836ed7e6dc881de23001b"]),
-    assigned("GITHUB_OAUTH_CLIENT_SECRET", &["githubclientsecret", "githubappsecret", "githuboauthsecret", "ghclientsecret", "gh_clientsecret"], HexLower, (40, 40))
+    assigned("GITHUB_OAUTH_CLIENT_SECRET", &["githubclientsecret", "githubappsecret", "githuboauthsecret", "ghclientsecret"], HexLower, (40, 40))
         .hits(&[
             (r#"  "github_client_secret": "569cc9e6a2559de91e602c99a97ac2dcd92722fe","#, "569cc9e6a2559de91e602c99a97ac2dcd92722fe"),
             ("const githubAppSecret = '41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f';", "41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f"),

@@ -321,7 +321,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "cloudflare_token": "cfk_8ZScxUny5xNiZ6j8TriavF22DGjkxGK1hTH6G9SQbf37c033","#, "cfk_8ZScxUny5xNiZ6j8TriavF22DGjkxGK1hTH6G9SQbf37c033"),
         ])
         .misses(&["# the console shows cfut_QhYAKn and asks for the rest"]),
-    assigned("CLOUDFLARE_API_TOKEN", &["cloudflare", "cfapitoken", "cf_apitoken", "cftoken", "cf_token", "cfdnsapitoken", "cf_dnsapitoken", "cfapikey", "cf_apikey"], Token, (40, 40))
+    assigned("CLOUDFLARE_API_TOKEN", &["cloudflare", "cfapitoken", "cftoken", "cfdnsapitoken", "cfapikey"], Token, (40, 40))
         .entropy(3.3)
         .allow(&["^[0-9a-f]{40}$", "^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -329,7 +329,7 @@ pub(super) static RULES: &[Rule] = &[
             ("CF_API_TOKEN=SV4cm99KN4UeRb8rVBTgPNR7hWmSmRk2_huKHMrf", "SV4cm99KN4UeRb8rVBTgPNR7hWmSmRk2_huKHMrf"),
         ])
         .misses(&[r#"cloudflare_zone = "example.com""#]),
-    assigned("CLOUDFLARE_GLOBAL_KEY", &["cloudflare", "cfapikey", "cf_apikey", "cfkey", "cf_key", "xauthkey", "x_authkey"], HexLower, (37, 37))
+    assigned("CLOUDFLARE_GLOBAL_KEY", &["cloudflare", "cfapikey", "cfkey", "xauthkey"], HexLower, (37, 37))
         .hits(&[
             ("CLOUDFLARE_API_KEY=c40324d5feea4389a1a6c5263c9a661babd36", "c40324d5feea4389a1a6c5263c9a661babd36"),
             ("cf_key: 810ba8192dc9911a7bf170f5b9a6d3bd8f33c", "810ba8192dc9911a7bf170f5b9a6d3bd8f33c"),

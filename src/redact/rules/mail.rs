@@ -74,7 +74,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"sparkpost_key = "6e4e002aa4d44a55fa099cbb5a9ebca6bc9947b4""#, "6e4e002aa4d44a55fa099cbb5a9ebca6bc9947b4"),
         ])
         .misses(&[r#"sparkpost_region = "eu-central-1""#]),
-    assigned("MAILJET_KEY", &["mailjet", "mjapikey", "mj_apikey"], HexLower, (32, 32))
+    assigned("MAILJET_KEY", &["mailjet", "mjapikey"], HexLower, (32, 32))
         .hits(&[
             ("MAILJET_SECRET_KEY=8f2b8f7d30d139a860519988a08edfd7", "8f2b8f7d30d139a860519988a08edfd7"),
             ("mj_apikey_private: 71d199ab40556a8bb2ecde1c44030be2", "71d199ab40556a8bb2ecde1c44030be2"),

@@ -166,7 +166,7 @@ pub(super) static RULES: &[Rule] = &[
             ("MATTERMOST_URL=https://mm.example.com/hooks/5oe2zzgb9adh3o5rubua3n2gy5", "5oe2zzgb9adh3o5rubua3n2gy5"),
         ])
         .misses(&["src/hooks/useinfinitescrollpaginator.ts"]),
-    assigned("ROCKETCHAT_TOKEN", &["rocketchat", "xauthtoken", "x_authtoken"], Token, (43, 43))
+    assigned("ROCKETCHAT_TOKEN", &["rocketchat", "xauthtoken"], Token, (43, 43))
         .entropy(3.5)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -276,7 +276,7 @@ pub(super) static RULES: &[Rule] = &[
             ("wecom: https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=359778f9-f714-4750-8db9-54ca011c1b7d", "359778f9-f714-4750-8db9-54ca011c1b7d"),
         ])
         .misses(&["https://qyapi.weixin.qq.com/cgi-bin/gettoken"]),
-    assigned("WECHAT_SECRET", &["wechat", "weixin", "wxsecret", "wx_secret", "wxappsecret", "wx_appsecret", "wxapp", "wx_app"], HexLower, (32, 32))
+    assigned("WECHAT_SECRET", &["wechat", "weixin", "wxsecret", "wxappsecret", "wxapp"], HexLower, (32, 32))
         .hits(&[
             (r#"wechat_app_secret = "c81bfd6c479485615be5bcb2caab1bb6""#, "c81bfd6c479485615be5bcb2caab1bb6"),
             ("WX_SECRET=b6e384a699c20f15390046e0302391a9", "b6e384a699c20f15390046e0302391a9"),

@@ -66,7 +66,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"gateway("access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7")"#, "access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7"),
         ])
         .misses(&["access_token$production$<id>"]),
-    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "bt_privatekey", "braintreekey"], HexLower, (32, 32))
+    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "braintreekey"], HexLower, (32, 32))
         .hits(&[
             ("BRAINTREE_PRIVATE_KEY=fae39b2567390ecb4e7f08319f0dc595", "fae39b2567390ecb4e7f08319f0dc595"),
             ("bt_private_key: a4fe3420b12f5c8496e151995ec080b3", "a4fe3420b12f5c8496e151995ec080b3"),
@@ -317,7 +317,7 @@ pub(super) static RULES: &[Rule] = &[
             ("etsy_keystring: ssh5i9emaqub97bp4tygrasi", "ssh5i9emaqub97bp4tygrasi"),
         ])
         .misses(&[r#"etsy_region = "eu-central-1""#]),
-    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken", "bc_authtoken"], Lower, (31, 31))
+    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken"], Lower, (31, 31))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[

@@ -77,7 +77,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"<add key="infracost_key" value="ico-mRlxRBMDVpikYHqGyasJQJAR0Xc2chXd" />"#, "ico-mRlxRBMDVpikYHqGyasJQJAR0Xc2chXd"),
         ])
         .misses(&["# the console shows ico-1rThuL and asks for the rest"]),
-    assigned("THREAT_INTEL_KEY", &["virustotal", "vtapikey", "vt_apikey", "alienvault", "otxapikey", "abuseipdb", "greynoise", "securitytrails", "hybridanalysis", "threatfox"], Alnum, (32, 80))
+    assigned("THREAT_INTEL_KEY", &["virustotal", "vtapikey", "alienvault", "otxapikey", "abuseipdb", "greynoise", "securitytrails", "hybridanalysis", "threatfox"], Alnum, (32, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[

@@ -290,7 +290,7 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo 5Aep86120RhIkD7Ancs8YSrMhRu4PIxJQJ_qLc2x_ahbwUKZUrq.x.Ic70g3K7BjhyCvuw0AXIbYF3VFWPmynqs | tool login", "5Aep86120RhIkD7Ancs8YSrMhRu4PIxJQJ_qLc2x_ahbwUKZUrq.x.Ic70g3K7BjhyCvuw0AXIbYF3VFWPmynqs"),
         ])
         .misses(&["# the console shows 3MVG9cXHehm and asks for the rest"]),
-    assigned("SALESFORCE_CLIENT_SECRET", &["salesforce", "sfdc", "sfclientsecret", "sf_clientsecret", "sfconsumersecret", "sf_consumersecret"], HexUpper, (64, 64))
+    assigned("SALESFORCE_CLIENT_SECRET", &["salesforce", "sfdc", "sfclientsecret", "sfconsumersecret"], HexUpper, (64, 64))
         .hits(&[
             ("const salesforceClientSecret = 'B03972C334716EADECCE2BB6E9BA205ECBE44F264ABC2FF8D26E95D9E6C4C40E';", "B03972C334716EADECCE2BB6E9BA205ECBE44F264ABC2FF8D26E95D9E6C4C40E"),
             (r#"sfdc_consumer_secret = "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173""#, "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173"),

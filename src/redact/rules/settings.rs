@@ -44,13 +44,16 @@ pub(super) static RULES: &[Rule] = &[
             ("PEPPER=e696a0c762a65f77ff39d29eafe5bf556db8dbc44c57a833d935e8deb89ee428c1f49465e3f7ff418b0658f7169bfa71ae8d9406dc94bb2762aa54e19bc1a38b", "e696a0c762a65f77ff39d29eafe5bf556db8dbc44c57a833d935e8deb89ee428c1f49465e3f7ff418b0658f7169bfa71ae8d9406dc94bb2762aa54e19bc1a38b"),
         ])
         .misses(&[r#"db_region = "eu-central-1""#]),
-    assigned("PHOENIX_SALT", &["signingsalt", "encryptionsalt"], AnyBase64, (8, 64))
-        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
+    pattern(
+        "PHOENIX_SALT",
+        &["signing_salt", "encryption_salt"],
+        r#"(?:signing|encryption)_salt["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]([0-9A-Za-z+/=_-]{8,64})["\x27]"#,
+    )
         .hits(&[
-            (r#"  "signing_salt": "ZF9HtC4K","#, "ZF9HtC4K"),
-            (r#"encryption_salt = "2r4Tz8xD""#, "2r4Tz8xD"),
+            (r#"  live_view: [signing_salt: "8ZF9HtC4"]"#, "8ZF9HtC4"),
+            (r#"key: "_app", signing_salt: "qL2r4Tz8""#, "qL2r4Tz8"),
         ])
-        .misses(&[r#"signing_region = "eu-central-1""#]),
+        .misses(&[r#"signing_salt: System.fetch_env!("SALT")"#]),
     assigned("VAULT_SECRET_ID", &["secretid", "vaultsecretid"], Uuid, (36, 36))
         .hits(&[
             (r#"  "secret_id": "ee4f1856-db4d-4d3b-8dfd-b1feab3e4217","#, "ee4f1856-db4d-4d3b-8dfd-b1feab3e4217"),
@@ -255,4 +258,62 @@ pub(super) static RULES: &[Rule] = &[
             (r#"hash: "{{ 'QLLeTwwFYXgI' | password_hash }}""#, "QLLeTwwFYXgI"),
         ])
         .misses(&["pw: {{ user_pw | password_hash }}"]),
+
+    // Tools with a syntax of their own.
+
+    pattern(
+        "NAGIOS_RESOURCE_MACRO",
+        &["$user"],
+        r"^\$USER\d{1,3}\$\s{0,3}=\s{0,3}([^\s/][^\s]{7,200})",
+    )
+        .entropy(2.8)
+        .hits(&[
+            ("$USER4$=k3Y0ycO9J0mx4fMq0bEPhX52", "k3Y0ycO9J0mx4fMq0bEPhX52"),
+            ("$USER12$ = 5Jy6YcjqwO5MjVPDaRckSeb5", "5Jy6YcjqwO5MjVPDaRckSeb5"),
+        ])
+        .misses(&["$USER1$=/usr/lib/nagios/plugins"]),
+    pattern(
+        "ROBOT_INPUT_PASSWORD",
+        &["input password", "input secret"],
+        r"(?i)\binput (?:password|secret)\s{2,8}[^\s]{1,80}\s{2,8}([^\s$@%{][^\s]{3,100})",
+    )
+        .hits(&[
+            ("    Input Password    id=pass    v7wESgNre4Pl2r", "v7wESgNre4Pl2r"),
+            ("Input Password  name:pw  lYhXIiGtffNaUl", "lYhXIiGtffNaUl"),
+        ])
+        .misses(&["    Input Password    id=pass    ${PASSWORD}"]),
+    pattern(
+        "QEMU_SECRET_OBJECT",
+        &["secret,"],
+        r#"\bsecret,(?:[\w-]{1,20}=[\w./-]{1,60},){0,4}data=([^\s,"\x27$]{4,200})"#,
+    )
+        .hits(&[
+            ("qemu-system-x86_64 -object secret,id=vncpw,data=M0poygu8bfdM7GDEcB", "M0poygu8bfdM7GDEcB"),
+            ("-object secret,id=s0,format=raw,data=CVXggfyRPwXr", "CVXggfyRPwXr"),
+        ])
+        .misses(&["-object secret,id=s0,file=/run/key"]),
+    pattern(
+        "BASIC_AUTH_USER_TOKEN",
+        &["-u ", "--user "],
+        r#"(?:^|\s)(?:-u|--user)\s{1,3}["\x27]?([0-9A-Za-z_-]{20,200}):["\x27]?(?:\s|$)"#,
+    )
+        .entropy(3.0)
+        .allow(&["^[^0-9]+$"])
+        .hits(&[
+            ("curl https://api.example.com/v1/charges -u QHIT5jrhKaNyEMFx9FN4v8Og2d5fSP1:", "QHIT5jrhKaNyEMFx9FN4v8Og2d5fSP1"),
+            (r#"  --user "NDQS6VcoTH97vNuWVhpwEOmmnYlySX4:" \"#, "NDQS6VcoTH97vNuWVhpwEOmmnYlySX4"),
+        ])
+        .misses(&["curl -u admin: https://x"]),
+    pattern(
+        "RAR_PASSWORD",
+        &[" -hp"],
+        r#"\s-hp([^\s"\x27$]{6,200})(?:\s|$)"#,
+    )
+        .entropy(2.5)
+        .allow(&["^[a-z-]+$"])
+        .hits(&[
+            ("rar a -hp8qSZnLSzuGZHkocgZaac out.rar data/", "8qSZnLSzuGZHkocgZaac"),
+            ("  -hpyF9J9il8Blj7h1m25oAY out.rar", "yF9J9il8Blj7h1m25oAY"),
+        ])
+        .misses(&["ls -hpartition"]),
 ];

@@ -23,7 +23,7 @@ pub(super) static RULES: &[Rule] = &[
             ("https://graph.facebook.com/me?access_token=289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x", "289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x"),
         ])
         .misses(&["fb_id | 1234567890123456"]),
-    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fb_appsecret", "fbsecret", "fb_secret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
+    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fbsecret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
         .hits(&[
             ("FACEBOOK_APP_SECRET=572db640c781a6e4ed8797d5e1fd4156", "572db640c781a6e4ed8797d5e1fd4156"),
             ("fb_secret: dad699fb31515acc66435c5487ecc8c7", "dad699fb31515acc66435c5487ecc8c7"),
@@ -59,7 +59,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"access_token="608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy","#, "608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy"),
         ])
         .misses(&["twitter status 1234567890123456789"]),
-    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "x_apisecret", "xconsumersecret", "x_consumersecret"], Alnum, (25, 50))
+    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "xconsumersecret"], Alnum, (25, 50))
         .entropy(3.3)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -162,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS']", "rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS"),
         ])
         .misses(&["# the console shows act.UxGSSS and asks for the rest"]),
-    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vk_service", "vktoken", "vk_token", "mailru", "odnoklassniki"], Token, (20, 90))
+    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vktoken", "mailru", "odnoklassniki"], Token, (20, 90))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
