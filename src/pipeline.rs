@@ -105,9 +105,9 @@ impl About<'_> {
     }
 }
 
-/// Ends every child that still runs; called when the run ends early.
-pub fn stop_children() {
-    crate::child::kill_all();
+/// Ends every child that still runs; called when the run ends early. True when there was one.
+pub fn stop_children() -> bool {
+    crate::child::kill_all()
 }
 
 /// Says what the configuration came to; the agent that will review.
