@@ -2,6 +2,7 @@
 
 mod code_quality;
 pub mod explain;
+mod html;
 pub mod init;
 pub mod inspect;
 mod markdown;
@@ -13,6 +14,7 @@ mod terminal;
 mod timeline;
 
 pub use code_quality::{code_quality, code_quality_baseline};
+pub use html::html;
 pub use markdown::markdown;
 pub use plain::{config, document, failure, schema};
 pub use sarif::sarif;

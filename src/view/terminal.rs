@@ -353,7 +353,7 @@ impl Page {
     }
 }
 
-fn places(verdict: &crate::contracts::Verdict) -> Vec<String> {
+pub(super) fn places(verdict: &crate::contracts::Verdict) -> Vec<String> {
     let counts = &verdict.counts;
     let words = [
         (counts.inline, "on lines"),
