@@ -25,10 +25,27 @@ pub struct Cli {
 pub enum Command {
     /// Review a change: the merge request of this pipeline with --ci, else this branch.
     Review(ReviewArgs),
+    /// Post, or finish posting, a review that is already in a workdir: no agent runs, nothing appears twice.
+    Post(WorkdirArgs),
+    /// Say what happened in a run and what to do next, from its artifacts alone.
+    Inspect(WorkdirArgs),
+    /// Write the reports of a run again from its workdir.
+    Report(ReportArgs),
+    /// Check everything a run needs, and spend nothing.
+    Doctor(ReviewArgs),
+    /// Write a commented .diffsan.toml and print the CI job to paste.
+    Init(InitArgs),
     /// Print the merged configuration with the source of every value.
     Config(ConfigArgs),
     /// Print the JSON Schema of an artifact, the config or the agent's answer; without a name, the list.
     Schema(SchemaArgs),
+    /// Explain a finding of the last review, or an error, skip or check code.
+    Explain(ExplainArgs),
+    /// Print shell completions.
+    Completions(CompletionsArgs),
+    /// Print the manual page.
+    #[command(hide = true)]
+    Man,
 }
 
 /// What `review` takes.
@@ -121,4 +138,53 @@ pub struct ConfigArgs {
 pub struct SchemaArgs {
     /// Name of the schema.
     pub name: Option<String>,
+}
+
+/// What the commands about an earlier run take.
+#[derive(Debug, Clone, Args)]
+pub struct WorkdirArgs {
+    /// Workdir of the run; default: the configured one.
+    #[arg(value_name = "WORKDIR")]
+    pub path: Option<PathBuf>,
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// What `report` takes.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub run: WorkdirArgs,
+    /// Write the empty code-quality report that merge requests are compared with; for the default branch.
+    #[arg(long)]
+    pub baseline: bool,
+}
+
+/// What `init` takes.
+#[derive(Debug, Clone, Args)]
+pub struct InitArgs {
+    /// The agent to set up.
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub agent: Option<AgentKind>,
+    /// Replace an existing .diffsan.toml.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What `explain` takes.
+#[derive(Debug, Clone, Args)]
+pub struct ExplainArgs {
+    /// A finding's id, or a code such as AGENT_EXEC_FAILED; without it, the list of codes.
+    #[arg(value_name = "WHAT")]
+    pub what: Option<String>,
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// What `completions` takes.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }

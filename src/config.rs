@@ -230,6 +230,39 @@ impl Loaded {
     }
 }
 
+/// Writes a configuration file where there is none, or over one that may go.
+pub fn write_file(path: &Path, text: &str, replace: bool) -> Result<()> {
+    use std::io::Write as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true);
+    if replace {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        Error::Config(
+            Failure::new(format!("could not write {}", path.display()))
+                .caused_by(&error)
+                .help("`diffsan init --force` replaces an existing file"),
+        )
+    })
+}
+
+/// The value of a dotted key.
+pub fn value_of(config: &AppConfig, key: &str) -> Value {
+    let value = serde_json::to_value(config).unwrap_or_default();
+    value.pointer(&format!("/{}", key.replace('.', "/"))).cloned().unwrap_or_default()
+}
+
+/// The value that a configuration file's text gives a dotted key: its default where the text cannot be read.
+pub fn value_in_file(text: &str, key: &str) -> Value {
+    let mut layers = Layers::new();
+    let read = layers.file(Path::new(CONFIG_FILE), text);
+    let (config, _) = if read.is_ok() { layers.finish() } else { Layers::new().finish() };
+    value_of(&config, key)
+}
+
 /// The workdir that a run uses when its configuration cannot be read.
 pub fn early_workdir(args: &ReviewArgs, env: &Environment) -> PathBuf {
     args.common

@@ -60,6 +60,16 @@ impl Console {
         }
     }
 
+    /// The stage that a watching person sees.
+    pub fn stage(&self, name: &str) {
+        self.progress().stage(name);
+    }
+
+    /// Nothing is under way any more.
+    pub fn still(&self) {
+        self.progress().finish();
+    }
+
     /// Takes over what the configuration says.
     pub fn restyle(&self, style: ConsoleStyle) {
         if let Ok(mut current) = self.style.write() {

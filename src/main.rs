@@ -1,18 +1,23 @@
 //! The program's door: parse, run, report, exit code. The only place that exits.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser as _;
-use diffsan::cli::{Cli, Command, Format, ReviewArgs};
+use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs};
+use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
-use diffsan::console::{Console, ConsoleStyle};
+use diffsan::console::{ColourChoice, Console, ConsoleStyle};
 use diffsan::contracts::{Level, RunRecord, SecretsConfig};
 use diffsan::error::{Error, Failure, Result, Signal};
 use diffsan::pipeline::{self, Request};
+use diffsan::progress::Progress;
 use diffsan::record::{Opening, Run};
-use diffsan::redact::{Engine, Settings};
+use diffsan::redact::{Engine, Output, Settings};
+use diffsan::view::{Look, Shown};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -27,22 +32,80 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> u8 {
     match cli.command {
-        None => review(&cli.review),
-        Some(Command::Review(args)) => review(&args),
-        Some(Command::Config(args)) => answer(&args.review, show_config),
-        Some(Command::Schema(args)) => answer(&ReviewArgs::default(), |_, _| show_schema(args.name.as_deref())),
+        None => record(&cli.review, &Task::Review),
+        Some(Command::Review(args)) => record(&args, &Task::Review),
+        Some(Command::Post(args)) => {
+            let review = ReviewArgs { common: args.common, ci: true, ..ReviewArgs::default() };
+            record(&review, &Task::Post { workdir: args.path })
+        }
+        Some(Command::Doctor(args)) => doctor(&args),
+        Some(Command::Inspect(args)) => answer(&args.common, |place| commands::show_run(&args, place)),
+        Some(Command::Report(args)) => answer(&args.run.common, |place| commands::report(&args, place)),
+        Some(Command::Init(args)) => answer(&CommonArgs::default(), |place| commands::init(&args, place)),
+        Some(Command::Config(args)) => answer(&args.review.common, |place| commands::show_config(&args.review, place)),
+        Some(Command::Schema(args)) => answer(&CommonArgs::default(), |_| diffsan::view::schema(args.name.as_deref())),
+        Some(Command::Explain(args)) => answer(&args.common, |place| commands::explain(&args, place)),
+        Some(Command::Completions(args)) => answer(&CommonArgs::default(), |_| Ok(commands::completions(args.shell))),
+        Some(Command::Man) => answer(&CommonArgs::default(), |_| commands::man()),
     }
 }
 
+/// What is run under a record.
+enum Task {
+    Review,
+    /// Posts what an earlier run planned.
+    Post {
+        workdir: Option<PathBuf>,
+    },
+}
+
 /// A command that prints one text and leaves no record.
-fn answer(args: &ReviewArgs, command: impl FnOnce(&ReviewArgs, &Environment) -> Result<String>) -> u8 {
-    let console = Console::new(style(args, None));
+fn answer(common: &CommonArgs, command: impl FnOnce(&Place) -> Result<String>) -> u8 {
+    let console = Console::new(style(common, None));
     let env = Environment::read();
-    match command(args, &env) {
+    let engine = Arc::new(default_engine(&env));
+    let result = current_dir().and_then(|current| command(&Place { env, current, engine: Arc::clone(&engine) }));
+    match result {
         Ok(text) => {
             console.result(&text);
             0
         }
+        Err(error) => {
+            complain(&console, &engine, &error);
+            error.exit_code()
+        }
+    }
+}
+
+fn doctor(args: &ReviewArgs) -> u8 {
+    let console = Console::new(style(&args.common, None));
+    let env = Environment::read();
+    let engine = Arc::new(default_engine(&env));
+    let examined = runtime().and_then(|runtime| {
+        let place = Place { env, current: current_dir()?, engine: Arc::clone(&engine) };
+        Ok(runtime.block_on(diffsan::doctor::examine(args, &place)))
+    });
+    match examined {
+        Ok(rows) => {
+            console.result(
+                engine.redact(Output::Console, &diffsan::view::doctor::render(&rows, args.common.format)).as_str(),
+            );
+            u8::from(rows.iter().any(|row| row.state == diffsan::view::doctor::State::Fail))
+        }
+        Err(error) => {
+            complain(&console, &engine, &error);
+            error.exit_code()
+        }
+    }
+}
+
+/// A task, and its record whatever happens to it.
+fn record(args: &ReviewArgs, task: &Task) -> u8 {
+    let console = Console::new(style(&args.common, None));
+    let env = Environment::read();
+    silence_panics();
+    match runtime() {
+        Ok(watch) => watch.block_on(recorded(args, task, env, &console)),
         Err(error) => {
             complain(&console, &default_engine(&env), &error);
             error.exit_code()
@@ -50,53 +113,14 @@ fn answer(args: &ReviewArgs, command: impl FnOnce(&ReviewArgs, &Environment) -> 
     }
 }
 
-fn show_config(args: &ReviewArgs, env: &Environment) -> Result<String> {
-    let loaded = config::load(args, env, &current_dir()?)?;
-    let engine = default_engine(env);
-    Ok(engine
-        .redact(diffsan::redact::Output::Console, &diffsan::view::config(&loaded, args.common.format))
-        .into_string())
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))
 }
 
-fn show_schema(name: Option<&str>) -> Result<String> {
-    diffsan::view::schema(name)
-}
-
-/// The pipeline, and its record whatever happens to it.
-fn review(args: &ReviewArgs) -> u8 {
-    let console = Console::new(style(args, None));
-    let env = Environment::read();
-    silence_panics();
-    let runtimes = Runtimes::new();
-    let (watch, work) = match runtimes {
-        Ok(Runtimes { watch, work }) => (watch, work),
-        Err(error) => {
-            let failure = Failure::new("could not start the runtime").caused_by(&error);
-            complain(&console, &default_engine(&env), &Error::Format(failure));
-            return 1;
-        }
-    };
-    let code = watch.block_on(recorded(args, env, &console, &work));
-    // A stage that is still computing must not keep a finished run alive.
-    work.shutdown_background();
-    code
-}
-
-/// Signals are watched apart from the stages: a stage that computes for long must not keep them waiting.
-struct Runtimes {
-    watch: tokio::runtime::Runtime,
-    work: tokio::runtime::Runtime,
-}
-
-impl Runtimes {
-    fn new() -> std::io::Result<Self> {
-        let watch = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        Ok(Self { watch, work })
-    }
-}
-
-async fn recorded(args: &ReviewArgs, env: Environment, console: &Console, work: &tokio::runtime::Runtime) -> u8 {
+async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Console) -> u8 {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
@@ -105,7 +129,7 @@ async fn recorded(args: &ReviewArgs, env: Environment, console: &Console, work: 
             return 1;
         }
     };
-    let (run, mut outcome, request) = match open(args, &env, console) {
+    let (run, mut outcome, request) = match open(args, task, &env, console) {
         Ok(opened) => opened,
         Err(error) => {
             complain(console, &default_engine(&env), &error);
@@ -113,13 +137,12 @@ async fn recorded(args: &ReviewArgs, env: Environment, console: &Console, work: 
         }
     };
     let run = Arc::new(run);
+    let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab);
+    console.yield_to(Progress::start(watched(args, console)));
     if let (Ok(()), Some(request)) = (&outcome, request) {
-        let stages = work.spawn({
-            let run = Arc::clone(&run);
-            async move { pipeline::review(&run, &request).await }
-        });
+        let stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
         outcome = tokio::select! {
-            joined = stages => joined.unwrap_or_else(|error| Err(crashed(error, &run))),
+            ended = stages => ended.unwrap_or_else(|_| Err(crashed(None, &run))),
             signal = signals.next() => Err(Error::Interrupted { signal }),
         };
         pipeline::stop_children();
@@ -129,12 +152,37 @@ async fn recorded(args: &ReviewArgs, env: Environment, console: &Console, work: 
     if let Some((info, _)) = &failed {
         console.message(&diffsan::view::failure(info));
     }
-    print_document(args, &run, &record);
+    print_result(args, &run, &record, is_ci_log);
     record.exit_code
 }
 
+/// Runs the stages on a thread of their own: one that computes for long must not keep a signal waiting, and one that
+/// panics must not take the record with it.
+fn stages(run: Arc<Run>, request: Request, posts_only: bool) -> tokio::sync::oneshot::Receiver<Result<()>> {
+    let (done, ended) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let work = || {
+            runtime()?.block_on(async {
+                if posts_only {
+                    pipeline::post_again(&run, &request).await
+                } else {
+                    pipeline::review(&run, &request).await
+                }
+            })
+        };
+        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(crashed(Some(payload), &run)));
+        let _ = done.send(result);
+    });
+    ended
+}
+
 /// Reads the configuration, sets up the engine and opens the workdir; what fails on the way is the run's outcome.
-fn open(args: &ReviewArgs, env: &Environment, console: &Console) -> Result<(Run, Result<()>, Option<Request>)> {
+fn open(
+    args: &ReviewArgs,
+    task: &Task,
+    env: &Environment,
+    console: &Console,
+) -> Result<(Run, Result<()>, Option<Request>)> {
     let current = current_dir()?;
     let loaded = config::load(args, env, &current);
     let (engine, engine_error) = match &loaded {
@@ -145,9 +193,10 @@ fn open(args: &ReviewArgs, env: &Environment, console: &Console) -> Result<(Run,
         Err(_) => (default_engine(env), None),
     };
     if let Ok(loaded) = &loaded {
-        console.restyle(style(args, Some(loaded)));
+        console.restyle(style(&args.common, Some(loaded)));
     }
     let workdir = match &loaded {
+        _ if let Task::Post { workdir: Some(path) } = task => path.clone(),
         Ok(loaded) => PathBuf::from(&loaded.config.workdir),
         Err(_) => config::early_workdir(args, env),
     };
@@ -157,9 +206,9 @@ fn open(args: &ReviewArgs, env: &Environment, console: &Console) -> Result<(Run,
         env,
         engine: Arc::new(engine),
         console: console.clone(),
-        command: "review",
+        command: if matches!(task, Task::Post { .. }) { "post" } else { "review" },
         ci: loaded.as_ref().map_or(args.ci, |loaded| loaded.config.mode.ci),
-        resume: false,
+        resume: matches!(task, Task::Post { .. }),
     })?;
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -203,8 +252,7 @@ fn current_dir() -> Result<PathBuf> {
     })
 }
 
-fn style(args: &ReviewArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
-    let common = &args.common;
+fn style(common: &CommonArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
     let early = match (common.quiet, common.verbose) {
         (true, _) => Level::Error,
         (_, true) => Level::Debug,
@@ -218,14 +266,33 @@ fn style(args: &ReviewArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
     }
 }
 
+/// Whether a person watches and has not asked for silence.
+fn watched(args: &ReviewArgs, console: &Console) -> bool {
+    let common = &args.common;
+    common.format == Format::Text
+        && !common.quiet
+        && common.color != ColourChoice::Never
+        && console.stderr_is_terminal()
+}
+
 fn complain(console: &Console, engine: &Engine, error: &Error) {
     console.message(&diffsan::view::failure(&error.info(engine)));
 }
 
-fn print_document(args: &ReviewArgs, run: &Run, record: &RunRecord) {
-    if let Some(text) = diffsan::view::document(args.common.format, record, &run.workdir) {
-        run.console.result(run.engine.redact(diffsan::redact::Output::Console, &text).as_str());
-    }
+fn print_result(args: &ReviewArgs, run: &Run, record: &RunRecord, is_ci_log: bool) {
+    let shown = Shown::read(&run.workdir).ok().flatten();
+    let text = match (args.common.format, &shown) {
+        (Format::Json, _) => diffsan::view::document(record, &run.workdir),
+        (Format::Markdown, Some(shown)) => diffsan::view::markdown(shown),
+        (Format::Text, Some(shown)) => {
+            let width = run.console.width().unwrap_or(100);
+            diffsan::view::terminal(shown, &Look { width, is_ci_log })
+        }
+        (_, None) => {
+            record.verdict.iter().filter(|_| record.ok).map(|verdict| format!("{}\n", verdict.headline)).collect()
+        }
+    };
+    run.console.result(run.engine.redact(Output::Console, &text).as_str());
 }
 
 /// A panic is reported once, as an error; its own message and backtrace stay out of the log.
@@ -233,16 +300,13 @@ fn silence_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 
-fn crashed(error: tokio::task::JoinError, run: &Run) -> Error {
+fn crashed(payload: Option<Box<dyn Any + Send>>, run: &Run) -> Error {
     let stage = run.progress().stage.unwrap_or("start");
-    let words = error
-        .try_into_panic()
-        .ok()
+    let words = payload
+        .as_ref()
         .and_then(|payload| {
-            payload
-                .downcast_ref::<String>()
-                .cloned()
-                .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            let text = payload.downcast_ref::<String>().cloned();
+            text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
         })
         .unwrap_or_else(|| "no message".into());
     Error::Format(

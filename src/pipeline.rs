@@ -9,8 +9,9 @@ use crate::agent::{self, builtin};
 use crate::cli::ReviewArgs;
 use crate::config::{Environment, Loaded};
 use crate::contracts::{
-    AgentAttempt, AgentKind, AgentReviewOutput, AgentRun, Anchors, DiffBundle, DiffSource, FileEntry, Fingerprint,
-    RawDiff, RedactionMatch, RedactionReport, Side, SkipDecision, Timings, TokenUsage,
+    AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Anchors, DiffBundle,
+    DiffSource, FileEntry, Fingerprint, PostPlan, RawDiff, RedactionMatch, RedactionReport, ReviewMeta, ReviewOutput,
+    RunRecord, Side, SkipCode, SkipDecision, SkipReason, Timings, TokenUsage, Validation, VerdictCounts,
 };
 use crate::diff::fetch::{self, Fetched, Local};
 use crate::diff::git::Git;
@@ -18,12 +19,18 @@ use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
 use crate::events::Event;
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
+use crate::post::position::Refs;
+use crate::post::{self, timezone};
 use crate::prepare::{self, Prepared, Rules};
 use crate::prior::{self, NoteView, Prior};
+use crate::prompt::{self, PromptInput};
 use crate::record::{Run, hex};
-use crate::redact::{self, Output, Redacted};
-use crate::skip;
-use crate::workdir::Artifact;
+use crate::redact::{self, Engine, Output, Redacted};
+use crate::view::{self, Shown};
+use crate::workdir::{Artifact, Workdir};
+use crate::{skip, validate, verdict};
+
+mod guard;
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
@@ -43,33 +50,59 @@ impl Request {
     }
 }
 
+impl Request {
+    /// A pipeline of the default branch has nothing to review, but the widget of merge requests compares with it.
+    fn is_baseline(&self) -> bool {
+        let (config, ci) = (&self.loaded.config, &self.loaded.ci);
+        let no_merge_request = config.gitlab.mr_iid.is_none() && ci.mr_iid.is_none();
+        let is_default = ci.branch.is_some() && ci.branch == ci.default_branch;
+        config.mode.ci && no_merge_request && is_default && self.args.diff_file.is_none()
+    }
+}
+
 /// Reviews one change.
 pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let agent = configure(run, request);
+    if request.is_baseline() {
+        return baseline(run);
+    }
     let gitlab = connect(run, request)?;
     let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
     let change = redact(run, request, fetched)?;
     let diff = parse(change.text.as_str().as_bytes())?;
+    guard::check(run, request, &change.source.reference, &diff).await?;
     let (prepared, anchors) = prepare(run, request, &change, &diff).await?;
     let prior = earlier(run, request, seen.as_ref())?;
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
         return Ok(());
     }
-    let _ = anchors;
-    let prompt = run.engine.redact(Output::Prompt, &prepared.text);
-    run.stage("prompt");
-    run.workdir.text(Artifact::Prompt, &prompt)?;
-    run.events.emit(Event::PromptWritten { path: Artifact::Prompt.file_name(), chars: chars(prompt.as_str()) });
+    let about = About { change: &change, prepared: &prepared, anchors: &anchors, prior: &prior, seen: seen.as_ref() };
+    let prompt = write_prompt(run, request, agent, &about)?;
     if request.args.dry_run {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
-    let answer = ask(run, request, agent, &prompt, &diff, &change).await?;
-    run.stage("validate");
-    run.note(|progress| progress.reviewed = true);
-    let _ = answer;
-    run.stage("plan");
-    Ok(())
+    let asked = ask(run, request, agent, &prompt, &diff, &change).await?;
+    let reviewed = validate(run, request, agent, asked, &diff, &about)?;
+    let plan = plan(run, request, &reviewed, &diff, &about)?;
+    let posted = post(run, request, gitlab.as_ref(), &plan).await;
+    report(run, reviewed, plan, &about, &posted)?;
+    posted.map(|_| ())
+}
+
+/// What the later stages know of the change and the merge request.
+struct About<'a> {
+    change: &'a Change,
+    prepared: &'a Prepared,
+    anchors: &'a Anchors,
+    prior: &'a Prior,
+    seen: Option<&'a Seen>,
+}
+
+impl About<'_> {
+    fn merge_request(&self) -> Option<&MergeRequest> {
+        self.seen.and_then(|seen| seen.merge_request.as_ref())
+    }
 }
 
 /// Ends every child that still runs; called when the run ends early.
@@ -107,6 +140,17 @@ fn configure(run: &Run, request: &Request) -> AgentKind {
     agent
 }
 
+fn baseline(run: &Run) -> Result<()> {
+    run.stage("report");
+    run.workdir.foreign_json(Artifact::CodeQuality, view::code_quality_baseline())?;
+    let reason = SkipReason {
+        code: SkipCode::NoDiff,
+        message: "This is a pipeline of the default branch: only the code-quality baseline is written".into(),
+    };
+    run.note(|progress| progress.skip_reasons = vec![reason]);
+    Ok(())
+}
+
 /// The GitLab client where the run needs one; what it lacks is found before anything is paid for.
 fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
     let loaded = &request.loaded;
@@ -124,7 +168,7 @@ fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
     }
 }
 
-fn client_config(request: &Request) -> Result<ClientConfig> {
+pub(crate) fn client_config(request: &Request) -> Result<ClientConfig> {
     let (loaded, config, ci) = (&request.loaded, &request.loaded.config.gitlab, &request.loaded.ci);
     let missing = |variable: &str, key: &str| {
         Error::GitlabPost(
@@ -158,12 +202,14 @@ fn client_config(request: &Request) -> Result<ClientConfig> {
 async fn fetch(run: &Run, request: &Request, gitlab: Option<&Client>) -> Result<(Fetched, Option<Seen>)> {
     run.stage("fetch");
     let look = async {
-        match gitlab {
-            Some(client) => Some(client.snapshot().await),
-            None => None,
+        let Some(client) = gitlab else { return Ok(None) };
+        if request.posts() {
+            client.check_token().await?;
         }
+        Ok(Some(client.snapshot().await))
     };
     let (change, snapshot) = tokio::join!(local_or_ci(request), look);
+    let snapshot = snapshot?;
     let seen = snapshot.map(|snapshot| see(run, request, snapshot)).transpose()?;
     let fetched = match change {
         Ok(fetched) => fetched,
@@ -238,7 +284,6 @@ struct Seen {
     own_user: Option<u64>,
     merge_request: Option<MergeRequest>,
     notes: Vec<NoteView>,
-    discussions_known: bool,
 }
 
 fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
@@ -246,7 +291,6 @@ fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
     let merge_request = survived(run, request, snapshot.merge_request)?;
     let plain = survived(run, request, snapshot.notes)?;
     let discussions = survived(run, request, snapshot.discussions)?;
-    let discussions_known = discussions.is_some();
     let mut notes: Vec<NoteView> = Vec::new();
     for discussion in discussions.into_iter().flatten() {
         notes.extend(discussion.notes.iter().map(|note| view(note, Some(&discussion.id))));
@@ -261,7 +305,7 @@ fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
     {
         run.events.emit(Event::SkipAutoMergeUnknown { reason: "GitLab does not say".into() });
     }
-    Ok(Seen { own_user, merge_request, notes, discussions_known })
+    Ok(Seen { own_user, merge_request, notes })
 }
 
 /// A read that failed is a warning; a refused token ends a run that is to post.
@@ -535,6 +579,250 @@ fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Result<Asked> 
         error: None,
     });
     Ok(Asked { output, run: agent_run, timings })
+}
+
+/// Renders the prompt; what came from the merge request stands in it as data.
+fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about: &About<'_>) -> Result<Redacted> {
+    run.stage("prompt");
+    let (loaded, config) = (&request.loaded, &request.loaded.config.agent);
+    let agent = agent::by_kind(kind);
+    let merge_request = about.merge_request();
+    let (title, description) = match merge_request {
+        Some(merge_request) => (Some(merge_request.title.as_str()), Some(merge_request.description.as_str())),
+        None if loaded.config.mode.ci => (loaded.ci.title.as_deref(), loaded.ci.description.as_deref()),
+        None => (None, None),
+    };
+    let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
+    let (title, description) = (title.map(clean), description.map(clean));
+    let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
+    let template = loaded.template.as_deref().map(clean);
+    let text = prompt::build(&PromptInput {
+        structured_output: agent.is_some_and(|agent| agent.structured),
+        verbosity: config.verbosity,
+        skills: &config.skills,
+        custom_instructions: &instructions,
+        template: template.as_deref(),
+        truncation: &about.prepared.report,
+        redaction_found: about.change.redaction.found,
+        title: title.as_deref(),
+        description: description.as_deref(),
+        digest: &about.prior.digest,
+        fingerprint: &about.change.fingerprint,
+        diff: &about.prepared.text,
+        anchors: about.anchors,
+        max_chars: agent.and_then(|agent| agent.max_prompt).map(agent::Limit::chars),
+    });
+    let prompt = run.engine.redact(Output::Prompt, &text);
+    run.workdir.text(Artifact::Prompt, &prompt)?;
+    run.workdir.json(
+        Artifact::AgentRequest,
+        &AgentRequest {
+            meta: AgentRequestMeta {
+                fingerprint: about.change.fingerprint.clone(),
+                truncation: about.prepared.report.clone(),
+                redaction_found: about.change.redaction.found,
+                agent: kind,
+                verbosity: config.verbosity,
+                skills: config.skills.clone(),
+                model: config.model.clone(),
+                custom_instructions_present: loaded.instructions.is_some(),
+                custom_instructions_file: config.custom_instructions_file.clone(),
+            },
+        },
+    )?;
+    run.events.emit(Event::PromptWritten { path: Artifact::Prompt.file_name(), chars: chars(prompt.as_str()) });
+    Ok(prompt)
+}
+
+/// The review, and what its checks saw.
+struct Reviewed {
+    review: ReviewOutput,
+    validation: Validation,
+}
+
+/// Keeps what holds of the answer.
+fn validate(
+    run: &Run,
+    request: &Request,
+    agent: AgentKind,
+    asked: Asked,
+    diff: &Diff<'_>,
+    about: &About<'_>,
+) -> Result<Reviewed> {
+    run.stage("validate");
+    let config = &request.loaded.config;
+    let top = crate::config::repository_top(&request.current);
+    let checkout = top.as_deref().map(|top| top.to_string_lossy());
+    let checked = validate::check(asked.output, diff, about.anchors, config.review.anchoring, checkout.as_deref());
+    let review = ReviewOutput {
+        summary_markdown: checked.summary_markdown,
+        findings: checked.findings,
+        meta: ReviewMeta {
+            fingerprint: about.change.fingerprint.clone(),
+            agent,
+            model: config.agent.model.clone(),
+            timings: asked.timings,
+            token_usage: asked.run.token_usage.clone(),
+            truncated: about.prepared.report.truncated,
+            redaction_found: about.change.redaction.found,
+        },
+    };
+    run.workdir.json(Artifact::Validation, &checked.validation)?;
+    run.workdir.json(Artifact::Review, &review)?;
+    run.note(|progress| {
+        progress.reviewed = true;
+        progress.token_usage = Some(asked.run.token_usage);
+        progress.counts = count(&review, &checked.validation);
+    });
+    run.events.emit(Event::ReviewValidated {
+        findings: review.findings.len() as u64,
+        truncated: review.meta.truncated,
+        rejected: checked.validation.rejected.len() as u64,
+        unplaced: review.findings.iter().filter(|finding| finding.unplaced.is_some()).count() as u64,
+    });
+    Ok(Reviewed { review, validation: checked.validation })
+}
+
+fn count(review: &ReviewOutput, validation: &Validation) -> VerdictCounts {
+    let mut counts = VerdictCounts {
+        findings: review.findings.len() as u64,
+        rejected: validation.rejected.len() as u64,
+        ..VerdictCounts::default()
+    };
+    for finding in &review.findings {
+        *counts.by_severity.entry(finding.severity.name().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// The exact list of what is to be written where.
+fn plan(run: &Run, request: &Request, reviewed: &Reviewed, diff: &Diff<'_>, about: &About<'_>) -> Result<PostPlan> {
+    run.stage("plan");
+    let config = &request.loaded.config;
+    let zone = timezone::parse(&config.note_timezone).map_err(|problem| {
+        request.loaded.invalid("note_timezone", &problem, "use system-local, UTC, an IANA name or an offset")
+    })?;
+    let reference = &about.change.source.reference;
+    let refs = match about.merge_request().and_then(|merge_request| merge_request.diff_refs.as_ref()) {
+        Some(refs) => Some(Refs {
+            base_sha: refs.base_sha.clone(),
+            start_sha: refs.start_sha.clone(),
+            head_sha: refs.head_sha.clone(),
+        }),
+        None => reference
+            .base_sha
+            .as_deref()
+            .zip(reference.head_sha.as_deref())
+            .map(|(base, head)| Refs::between(base, head)),
+    };
+    let progress = run.progress();
+    let headline = verdict::headline_of(&progress);
+    let iid = about.merge_request().map(|merge_request| merge_request.iid);
+    let project = about.merge_request().map(|merge_request| merge_request.project_id.to_string());
+    let mut plan = post::plan::build(&post::plan::Inputs {
+        config,
+        zone,
+        review: &reviewed.review,
+        diff,
+        refs: refs.as_ref(),
+        head_sha: reference.head_sha.as_deref(),
+        project_id: project.as_deref(),
+        mr_iid: iid,
+        prior: about.prior,
+        headline: &headline,
+        truncation: &about.prepared.report,
+        redaction: &about.change.redaction,
+        errors: &progress.diagnostics,
+    });
+    clean_plan(&mut plan, run);
+    run.workdir.json(Artifact::PostPlan, &plan)?;
+    run.note(|progress| {
+        let counts = &mut progress.counts;
+        counts.inline = plan.discussions.len() as u64;
+        counts.repeated = plan.repeated.len() as u64;
+        counts.summary = counts.findings.saturating_sub(counts.inline + counts.repeated + plan.withheld.len() as u64);
+    });
+    run.events.emit(Event::PostPlanBuilt {
+        discussions: plan.discussions.len() as u64,
+        idempotent_summary: plan.idempotent_summary,
+        repeated: plan.repeated.len() as u64,
+    });
+    Ok(plan)
+}
+
+/// What is posted is what the plan says, so secrets go before it is written down.
+fn clean_plan(plan: &mut PostPlan, run: &Run) {
+    let clean = |text: &mut String| *text = run.engine.redact(Output::GitLab, text).into_string();
+    clean(&mut plan.summary_markdown);
+    clean(&mut plan.summary_meta_collapsible);
+    clean(&mut plan.summary_body);
+    for discussion in &mut plan.discussions {
+        clean(&mut discussion.body_markdown);
+    }
+}
+
+/// Executes the plan, where this run may.
+async fn post(run: &Run, request: &Request, gitlab: Option<&Client>, plan: &PostPlan) -> Result<()> {
+    let Some(client) = gitlab.filter(|_| request.posts()) else {
+        return Ok(());
+    };
+    run.stage("post");
+    send_plan(run, client, plan).await
+}
+
+async fn send_plan(run: &Run, client: &Client, plan: &PostPlan) -> Result<()> {
+    let sent = post::send::send(plan, client, &run.workdir, &run.events, &run.engine).await;
+    run.workdir.json(Artifact::PostResults, &sent.results)?;
+    match sent.error {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// Renders what people and GitLab's widget look at; also when posting failed.
+fn report(run: &Run, reviewed: Reviewed, plan: PostPlan, about: &About<'_>, posted: &Result<()>) -> Result<()> {
+    run.stage("report");
+    let events = run.workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let shown = Shown {
+        record: run.record(posted.as_ref().err()),
+        review: reviewed.review,
+        diff: about.prepared.text.clone(),
+        truncation: about.prepared.report.clone(),
+        redaction: about.change.redaction.clone(),
+        validation: reviewed.validation,
+        plan: Some(plan),
+        post: run.workdir.read_json(Artifact::PostResults)?,
+        events: String::from_utf8_lossy(&events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+    };
+    write_reports(&run.workdir, &run.engine, &shown)
+}
+
+/// The reports of a review.
+pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -> Result<()> {
+    workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
+    let _ = engine;
+    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))
+}
+
+/// Posts, or finishes posting, what an earlier run planned.
+pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
+    run.stage("post");
+    let plan: PostPlan = run.workdir.read_json(Artifact::PostPlan)?.ok_or_else(|| {
+        Error::GitlabPost(
+            Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display()))
+                .help("run `diffsan --ci --no-post` first, or name the workdir of a finished review"),
+        )
+    })?;
+    if let Some(record) = run.workdir.read_json::<RunRecord>(Artifact::Run)? {
+        run.take_over(record);
+    }
+    let mut config = client_config(request)?;
+    if let (Some(project), Some(iid)) = (&plan.project_id, plan.mr_iid) {
+        config.project.clone_from(project);
+        config.mr_iid = iid;
+    }
+    let client = Client::new(config, run.events.clone())?;
+    send_plan(run, &client, &plan).await
 }
 
 fn chars(text: &str) -> u64 {

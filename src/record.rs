@@ -126,7 +126,22 @@ impl Run {
     pub fn stage(&self, name: &'static str) {
         self.note(|progress| progress.stage = Some(name));
         self.events.emit(Event::StageStarted { stage: name });
+        self.console.stage(name);
         crate::fault::point(name);
+    }
+
+    /// Goes on from what an earlier run recorded in the same folder.
+    pub fn take_over(&self, earlier: RunRecord) {
+        self.note(|progress| {
+            progress.fingerprint = earlier.fingerprint;
+            progress.token_usage = earlier.token_usage;
+            if let Some(verdict) = earlier.verdict {
+                progress.coverage = verdict.coverage;
+                progress.counts = verdict.counts;
+                progress.fail_on = verdict.gate.fail_on;
+                progress.reviewed = true;
+            }
+        });
     }
 
     /// What is known so far.
@@ -141,22 +156,16 @@ impl Run {
         self.note(|progress| progress.diagnostics.push(info));
     }
 
-    /// Writes the record, then the last event. Returns the record and the exit code.
-    pub fn finish(&self, result: Result<(), Error>) -> RunRecord {
+    /// The run as it would be recorded if it ended now.
+    pub fn record(&self, error: Option<&Error>) -> RunRecord {
         let progress = self.progress();
-        let error = result.err();
-        let info = error.as_ref().map(|error| error.info(&self.engine));
-        self.workdir.release_reserve();
-        if let Some(info) = &info {
-            self.events.emit(Event::fatal(info));
-        }
-        let gate_closed = verdict::gate_closed(&progress);
-        let exit_code = match &error {
+        let info = error.map(|error| error.info(&self.engine));
+        let exit_code = match error {
             Some(error) => error.exit_code(),
-            None if gate_closed => 3,
+            None if verdict::gate_closed(&progress) => 3,
             None => 0,
         };
-        let record = RunRecord {
+        RunRecord {
             ok: error.is_none(),
             skipped: error.is_none() && !progress.skip_reasons.is_empty(),
             skip_reasons: progress.skip_reasons.clone(),
@@ -172,11 +181,21 @@ impl Run {
             diagnostics: progress.diagnostics,
             privacy_audit: Some(self.audit()),
             token_usage: progress.token_usage,
-        };
+        }
+    }
+
+    /// Writes the record, then the last event.
+    pub fn finish(&self, result: Result<(), Error>) -> RunRecord {
+        self.console.still();
+        self.workdir.release_reserve();
+        if let Err(error) = &result {
+            self.events.emit(Event::fatal(&error.info(&self.engine)));
+        }
+        let record = self.record(result.as_ref().err());
         if let Err(error) = self.workdir.finish(&record) {
             self.console.message(&format!("diffsan: {}\n", error.info(&self.engine).message));
         }
-        let (ok, skipped, duration_ms) = (record.ok, record.skipped, record.duration_ms);
+        let (ok, skipped, duration_ms, exit_code) = (record.ok, record.skipped, record.duration_ms, record.exit_code);
         self.events.emit(Event::RunFinished { ok, skipped, duration_ms, exit_code });
         record
     }

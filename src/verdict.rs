@@ -32,6 +32,11 @@ pub fn verdict(progress: &Progress, error: Option<&ErrorInfo>, exit_code: u8, wo
     }
 }
 
+/// The one-line result of a run that goes well from here.
+pub fn headline_of(progress: &Progress) -> String {
+    headline(decide(progress, None), progress, None)
+}
+
 /// Whether part of the change was not shown to the agent.
 pub fn is_partial(coverage: &Coverage) -> bool {
     coverage.hunks_cut + coverage.hunks_dropped + coverage.hunks_unavailable > 0

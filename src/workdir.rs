@@ -203,7 +203,40 @@ impl Workdir {
 
     /// Opens the folder of an earlier run to go on with it.
     pub fn open(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<Self, Unusable> {
-        Self::open_dir(path, forbidden, engine, false)
+        let workdir = Self::open_dir(path, forbidden, engine, false)?;
+        let own = workdir.list().into_iter().map(|(name, _)| name).filter(|name| Artifact::owns(name));
+        workdir.written.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
+        Ok(workdir)
+    }
+
+    /// Whether a run could use the folder; nothing is kept there.
+    pub fn probe(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<(), Unusable> {
+        let unusable = |error: io::Error| Unusable { path: path.into(), reason: explain(error) };
+        if forbidden.current.join(path).symlink_metadata().is_ok() {
+            let workdir = Self::open_dir(path, forbidden, engine, false)?;
+            workdir.put(RESERVE, b"").map_err(unusable)?;
+            workdir.release_reserve();
+            return Ok(());
+        }
+        forbidden.check(path).map_err(|reason| Unusable { path: path.into(), reason })?;
+        let full = forbidden.current.join(path);
+        let parent = full.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(&forbidden.current);
+        rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).map_err(|error| unusable(error.into()))
+    }
+
+    /// Name and size of every file in the folder, sorted.
+    pub fn list(&self) -> Vec<(String, u64)> {
+        let mut files = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if let Ok(stat) = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                && rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file()
+            {
+                files.push((name.to_string_lossy().into_owned(), u64::try_from(stat.st_size).unwrap_or(0)));
+            }
+        }
+        files.sort();
+        files
     }
 
     fn open_dir(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>, make: bool) -> Result<Self, Unusable> {

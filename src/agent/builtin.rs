@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::Regex;
 
 use crate::contracts::{
@@ -87,7 +87,8 @@ impl Compiled {
     fn new() -> Self {
         let checks: Vec<_> = checks::all().map(|check| (check, OnceLock::new())).collect();
         let needles = checks.iter().flat_map(|(check, _)| check.needles);
-        let needles = AhoCorasick::builder().ascii_case_insensitive(true).build(needles).ok();
+        let needles =
+            AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(needles).ok();
         let owners =
             checks.iter().enumerate().flat_map(|(index, (check, _))| vec![index; check.needles.len()]).collect();
         Self { checks, needles, owners }
@@ -131,7 +132,7 @@ fn compile(pattern: &str) -> Option<Regex> {
 
 fn find(file: &FileDiff<'_>, secrets: &[RedactionMatch], checks: &Compiled) -> Vec<Hit> {
     let path = file.path();
-    let is_vendored = is_below(path, &["vendor", "node_modules", "third_party", "third-party"]);
+    let is_vendored = is_below(path, &["vendor", "_vendor", "node_modules", "third_party", "third-party"]);
     let is_prose = is_prose(path);
     let mut hits = Vec::new();
     let mut conflict = None;

@@ -133,3 +133,40 @@ fn said(envelope: &Envelope) -> String {
         [envelope.result.clone()].into_iter().filter(|text| !text.is_empty()).chain(errors).collect();
     if words.is_empty() { envelope.subtype.clone() } else { words.join("; ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_exit_code_nor_subtype_decides() {
+        let ok = r#"{"is_error":false,"subtype":"success","result":"text","structured_output":{"a":1}}"#;
+        let cases: &[(i32, &str, Result<&str, Trouble>)] = &[
+            (0, ok, Ok(r#"{"a":1}"#)),
+            (1, ok, Err(Trouble::Failed("it reported success and failed; it said: why".into()))),
+            (0, r#"{"is_error":false,"subtype":"success","result":"text"}"#, Ok("text")),
+            (0, r#"{"is_error":false,"result":" "}"#, Err(Trouble::Unusable("the answer is empty".into()))),
+            (
+                1,
+                r#"{"is_error":true,"subtype":"success","result":"no","stop_reason":"refusal"}"#,
+                Err(Trouble::Refused("no".into())),
+            ),
+            (
+                1,
+                r#"{"is_error":true,"subtype":"error_max_structured_output_retries","errors":["a: bad","b: bad"]}"#,
+                Err(Trouble::Refused("a: bad; b: bad".into())),
+            ),
+            (
+                0,
+                r#"{"is_error":true,"subtype":"error_during_execution"}"#,
+                Err(Trouble::Failed("error_during_execution".into())),
+            ),
+            (0, "no envelope", Ok("no envelope")),
+            (1, "", Err(Trouble::Failed("why".into()))),
+        ];
+        for (code, stdout, want) in cases {
+            let got = read(&Left { exit_code: Some(*code), stdout, stderr: "why", file: None }).answer;
+            assert_eq!(got, want.clone().map(str::to_owned), "{stdout}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! OpenAI's Codex CLI: `codex exec`, with the schema in a file and the answer in another.
 
-use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -42,7 +42,6 @@ const SETTINGS: &[&str] = &[
     "features.apps=false",
     "features.plugins=false",
     "web_search=\"disabled\"",
-    "mcp_servers={}",
     "project_doc_max_bytes=0",
     "skills.include_instructions=false",
     "skills.bundled.enabled=false",
@@ -115,13 +114,33 @@ fn set_home(start: &mut Start<'_>) -> Result<()> {
     if start.config.proxy_url.is_some() {
         start.home = Home::Private;
     }
-    let folder: OsString = match start.env.get("CODEX_HOME").filter(|folder| start.room.is_outside(folder)) {
-        Some(folder) if start.home == Home::Users => folder.into(),
-        None if start.home == Home::Users => return Ok(()),
-        _ => start.make_folder("home/.codex")?.into(),
-    };
-    start.set("CODEX_HOME", folder);
+    if start.home == Home::Private {
+        let folder = start.make_folder("home/.codex")?;
+        start.set("CODEX_HOME", folder);
+        return Ok(());
+    }
+    let named = start.env.get("CODEX_HOME").filter(|folder| start.room.is_outside(folder)).map(PathBuf::from);
+    if let Some(folder) = &named {
+        start.set("CODEX_HOME", folder);
+    }
+    let folder = named.or_else(|| start.env.home().map(|home| home.join(".codex")));
+    switch_off_servers(start, folder.as_deref());
     Ok(())
+}
+
+/// A user's own MCP servers are commands too; they can only be switched off one by one.
+fn switch_off_servers(start: &mut Start<'_>, folder: Option<&Path>) {
+    let config = folder.and_then(|folder| std::fs::read_to_string(folder.join("config.toml")).ok());
+    let config: Option<toml::Table> = config.and_then(|text| text.parse().ok());
+    let servers = config.as_ref().and_then(|config| config.get("mcp_servers")).and_then(|servers| servers.as_table());
+    let off: Vec<String> = servers
+        .into_iter()
+        .flat_map(|servers| servers.keys())
+        .map(|name| format!("{}={{enabled=false}}", quoted(name)))
+        .collect();
+    if !off.is_empty() {
+        start.argv.option("-c", format!("mcp_servers={{{}}}", off.join(",")));
+    }
 }
 
 /// A TOML string.
@@ -190,4 +209,96 @@ fn read(left: &Left<'_>) -> Reading {
         (_, failed, _) => Err(Trouble::Failed(failed.or(warned).unwrap_or_else(|| left.said()))),
     };
     Reading { answer, enveloped: false, usage }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test prepares its own folder")]
+mod tests {
+    use super::super::fixture::Fixture;
+    use super::*;
+    use crate::contracts::AgentConfig;
+
+    fn read_lines(exit_code: i32, stdout: &str, file: Option<&str>) -> Reading {
+        read(&Left { exit_code: Some(exit_code), stdout, stderr: "WARNING: harmless", file })
+    }
+
+    #[test]
+    fn a_custom_command_keeps_its_own_words_and_gets_the_flags_that_matter() {
+        let fixture = Fixture::new(&AGENT);
+        let cases = [
+            ("codex", "codex exec"),
+            ("codex exec", "codex exec"),
+            ("npx @openai/codex e --profile ci", "npx @openai/codex e --profile ci"),
+            ("codex exec --sandbox danger-full-access --yolo -C /checkout --full-auto", "codex exec"),
+            ("codex exec --output-schema old.json -o old.txt --color always", "codex exec"),
+        ];
+        for (command, want) in cases {
+            let config = AgentConfig { codex_command: Some(command.into()), ..AgentConfig::default() };
+            let words = fixture.words(&config, &[]);
+            let (own, added) = words.split_once(" --sandbox ").unwrap();
+            assert_eq!(own, want, "{command}");
+            for flag in
+                ["read-only", "--color never", "--skip-git-repo-check", "--json", "-c features.shell_tool=false"]
+            {
+                assert!(added.contains(flag), "{command}: {added}");
+            }
+            assert_eq!(added.matches("--output-schema ").count(), 1);
+            assert_eq!(added.matches("--output-last-message ").count(), 1);
+            assert!(!words.contains("old."), "{words}");
+        }
+    }
+
+    #[test]
+    fn the_proxy_and_the_model_are_passed_per_invocation() {
+        let fixture = Fixture::new(&AGENT);
+        let config = AgentConfig {
+            codex_command: Some("codex exec -m old".into()),
+            model: Some("new".into()),
+            proxy_url: Some("http://127.0.0.1:1/v\"1".into()),
+            ..AgentConfig::default()
+        };
+        let words = fixture.words(&config, &[("DIFFSAN_OPENAI_API_KEY", "k")]);
+        assert!(words.contains("--model new") && !words.contains("old"), "{words}");
+        assert!(words.contains(r#"base_url="http://127.0.0.1:1/v\"1",env_key="DIFFSAN_OPENAI_API_KEY","#), "{words}");
+        let without_key = fixture.words(&config, &[("OPENAI_API_KEY", "k")]);
+        assert!(!without_key.contains("env_key"), "another key is not sent to the proxy: {without_key}");
+    }
+
+    #[test]
+    fn a_logged_in_users_servers_are_switched_off() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("codex");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), "model = \"m\"\n[mcp_servers.one]\n[mcp_servers.\"t.wo\"]\n")
+            .unwrap();
+        let env = [("HOME", home.path().to_str().unwrap()), ("CODEX_HOME", folder.to_str().unwrap())];
+        let words = Fixture::at_home(&AGENT).words(&AgentConfig::default(), &env);
+        assert!(words.contains(r#"-c mcp_servers={"one"={enabled=false},"t.wo"={enabled=false}}"#), "{words}");
+    }
+
+    #[test]
+    fn what_codex_left_is_read() {
+        let done = r#"{"type":"turn.completed","usage":{"input_tokens":2,"output_tokens":1}}"#;
+        let warned = r#"{"type":"error","message":"Reconnecting... 1/5"}"#;
+        let failed = r#"{"type":"turn.failed","error":{"message":"unexpected status 401"}}"#;
+        let cases = [
+            (0, done.to_owned(), Some("{}"), Ok("{}")),
+            (0, format!("{warned}\n{done}"), Some("{}"), Ok("{}")),
+            (0, done.to_owned(), Some(" \n"), Err("its output file is empty")),
+            (0, done.to_owned(), None, Err("it wrote no output file")),
+            (0, failed.to_owned(), Some("{}"), Err("unexpected status 401")),
+            (1, format!("{warned}\n{failed}"), None, Err("unexpected status 401")),
+            (1, warned.to_owned(), None, Err("Reconnecting")),
+            (2, String::new(), None, Err("WARNING: harmless")),
+        ];
+        for (code, stdout, file, want) in cases {
+            let reading = read_lines(code, &stdout, file);
+            match (reading.answer, want) {
+                (Ok(text), Ok(want)) => assert_eq!(text, want),
+                (Err(Trouble::Failed(said)), Err(want)) => assert!(said.starts_with(want), "{said}"),
+                (got, want) => panic!("{stdout}: {got:?}, not {want:?}"),
+            }
+        }
+        assert_eq!(read_lines(0, done, Some("{}")).usage.input_tokens, Some(2));
+    }
 }

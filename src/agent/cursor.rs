@@ -102,3 +102,36 @@ fn read(left: &Left<'_>) -> Reading {
     };
     Reading { answer, enveloped, usage: usage.unwrap_or_default() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_is_complete_only_when_its_object_is() {
+        let cases: &[(&str, bool)] = &[
+            ("", false),
+            ("{\"type\":\"result\",\"result\":\"{}\"", false),
+            ("{\"type\":\"result\",\"result\":\"{}\"}\n", true),
+            ("Updating...\n{\"type\":\"result\",\"result\":\"x\"}", true),
+            ("{\"type\":\"assistant\"}\n{\"type\":\"result\",\"result\":\"x\"}\n", true),
+            ("{\"type\":\"system\",\"subtype\":\"init\"}\n", false),
+            ("{\"summary_markdown\":\"x\",\"findings\":[]}", false),
+            ("{\n  \"type\": \"result\",\n  \"result\": \"x\"\n}\n", true),
+        ];
+        for (stdout, done) in cases {
+            assert_eq!(is_done(stdout.as_bytes()), *done, "{stdout}");
+        }
+    }
+
+    #[test]
+    fn what_cursor_left_is_read() {
+        let result = |error: bool| format!("{{\"type\":\"result\",\"is_error\":{error},\"result\":\"words\"}}");
+        let left =
+            |exit_code: Option<i32>, stdout: &str| read(&Left { exit_code, stdout, stderr: "why", file: None }).answer;
+        assert_eq!(left(Some(0), &result(false)), Ok("words".into()));
+        assert_eq!(left(Some(0), &result(true)), Err(Trouble::Failed("words".into())));
+        assert_eq!(left(Some(1), &result(false)), Err(Trouble::Failed("why".into())));
+        assert_eq!(left(Some(0), "plain"), Ok("plain".into()));
+    }
+}

@@ -43,6 +43,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
     argv.flag("--skip-trust");
     argv.set(&["--output-format", "-o"], "json");
     argv.set(&["--extensions", "-e"], "none");
+    argv.set(&["--allowed-mcp-server-names"], "none");
     start.set_model(&["--model", "-m"]);
     if start.home == Home::Private {
         start.make_folder("home/.gemini")?;
@@ -134,4 +135,28 @@ fn error_in(stderr: &str) -> Option<String> {
     let at = stderr.rfind("\n{")?;
     let envelope: Envelope = serde_json::from_str(stderr.get(at..)?.trim()).ok()?;
     envelope.error.map(|error| error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gemini_left_is_read() {
+        let trace =
+            "Error: x\n    at y {\n  status: 401\n}\n{\n  \"error\": {\"message\": \"bad key\", \"code\": 401}\n}\n";
+        let empty = "the answer is empty: the model said nothing, or a safety filter stopped it";
+        let cases: &[(i32, &str, &str, Result<&str, Trouble>)] = &[
+            (0, r#"{"response":"text","stats":{}}"#, "", Ok("text")),
+            (0, r#"{"response":"","stats":{}}"#, "", Err(Trouble::Unusable(empty.into()))),
+            (0, r#"{"session_id":"1","stats":{}}"#, "", Err(Trouble::Unusable(empty.into()))),
+            (0, r#"{"error":{"message":"bad"}}"#, "", Err(Trouble::Failed("bad".into()))),
+            (145, "", trace, Err(Trouble::Failed("bad key".into()))),
+            (42, "", "no input", Err(Trouble::Failed("no input".into()))),
+        ];
+        for (code, stdout, stderr, want) in cases {
+            let got = read(&Left { exit_code: Some(*code), stdout, stderr, file: None }).answer;
+            assert_eq!(got, want.clone().map(str::to_owned), "{stdout}{stderr}");
+        }
+    }
 }

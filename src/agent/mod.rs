@@ -12,7 +12,6 @@ mod command;
 mod cursor;
 mod gemini;
 mod opencode;
-mod pending;
 pub mod process;
 mod record;
 mod room;
@@ -33,7 +32,8 @@ use crate::config::{CiContext, Environment};
 use crate::contracts::{AgentConfig, AgentKind, AgentReviewOutput, AgentRun, AppConfig, Timings, TokenUsage};
 use crate::error::{Error, Failure, Result};
 use crate::events::{Event, Events};
-use crate::redact::{Engine, Redacted};
+use crate::prompt;
+use crate::redact::{Engine, Output, Redacted};
 use crate::validate::ParseProblems;
 use crate::workdir::{Artifact, Workdir};
 
@@ -83,6 +83,16 @@ pub struct Agent {
 pub enum Limit {
     Chars(usize),
     Bytes(usize),
+}
+
+impl Limit {
+    /// Characters that fit whatever they are.
+    pub fn chars(self) -> usize {
+        match self {
+            Self::Chars(most) => most,
+            Self::Bytes(most) => most / 4,
+        }
+    }
 }
 
 /// One start of an agent, while it is being put together.
@@ -193,7 +203,6 @@ pub fn locate(agent: &Agent, config: &AgentConfig, path: Option<&OsStr>, start: 
 /// Asks the agent for a review, and again with the reasons when the answer does not hold.
 pub async fn review(request: &Request<'_>) -> Result<Answer> {
     let agent = request.agent;
-    agent.check_size(request.prompt)?;
     check_time(request)?;
     warn_of_refused(request);
     let attempts = if agent.repairs { request.config.agent.max_json_retries.get() } else { 1 };
@@ -205,11 +214,14 @@ pub async fn review(request: &Request<'_>) -> Result<Answer> {
             request.workdir.text(Artifact::PromptAttempt(number), prompt)?;
         }
         let prompt = repair.as_ref().unwrap_or(request.prompt);
+        agent.check_size(prompt)?;
         match attempt::ask(request, &mut recorder, number, prompt, job_ends).await? {
             Ok(output) => return Ok(recorder.answer(output)),
             Err(problems) if number as usize >= attempts => return Err(exhausted(agent, number, &problems)),
             Err(problems) => {
-                repair = Some(pending::repair(request.prompt, &problems, &request.config.agent.json_repair_prompt));
+                let sentence = &request.config.agent.json_repair_prompt;
+                let text = prompt::repair(request.prompt.as_str(), &problems, sentence);
+                repair = Some(request.engine.redact(Output::Prompt, &text));
             }
         }
     }
@@ -220,6 +232,14 @@ impl Agent {
     /// Its name as the configuration spells it.
     pub fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    /// Most characters of a prompt that are sure to fit.
+    pub fn max_prompt_chars(&self) -> Option<usize> {
+        self.max_prompt.map(|limit| match limit {
+            Limit::Chars(most) => most,
+            Limit::Bytes(most) => most / 4,
+        })
     }
 
     fn check_size(&self, prompt: &Redacted) -> Result<()> {
@@ -328,4 +348,95 @@ pub(crate) fn last_object<T: DeserializeOwned>(text: &str) -> Option<T> {
 fn tail(text: &str) -> &str {
     let at = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
     text.get(at..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod fixture;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_but_the_built_in_one_is_in_the_table_once() {
+        use AgentKind::{Builtin, Claude, Codex, Command, Cursor, Gemini, Opencode};
+        for kind in [Claude, Codex, Command, Cursor, Gemini, Opencode] {
+            assert_eq!(AGENTS.iter().filter(|agent| agent.kind == kind).count(), 1, "{kind:?}");
+        }
+        assert!(by_kind(Builtin).is_none());
+    }
+
+    #[test]
+    fn without_a_configured_agent_its_command_then_what_is_installed_decides() {
+        let folder = tempfile::tempdir().unwrap();
+        let install = |names: &[&str]| {
+            let place = tempfile::tempdir_in(folder.path()).unwrap().keep();
+            for name in names {
+                std::os::unix::fs::symlink("/bin/true", place.join(name)).unwrap();
+            }
+            place.into_os_string()
+        };
+        let command = |key: &str| {
+            let text = format!("{key} = \"x\"");
+            toml::from_str::<AgentConfig>(&text).unwrap()
+        };
+        let none = AgentConfig::default();
+        let cases = [
+            (command("cursor_command"), install(&["codex"]), (AgentKind::Cursor, "inferred")),
+            (command("codex_command"), install(&["cursor-agent"]), (AgentKind::Codex, "inferred")),
+            (command("proxy_url"), install(&["cursor-agent"]), (AgentKind::Codex, "inferred")),
+            (command("claude_command"), install(&[]), (AgentKind::Claude, "inferred")),
+            (command("command"), install(&[]), (AgentKind::Command, "inferred")),
+            (none.clone(), install(&["codex", "cursor-agent"]), (AgentKind::Cursor, "inferred")),
+            (none.clone(), install(&["codex"]), (AgentKind::Codex, "inferred")),
+            // Many programs are called `agent`.
+            (none.clone(), install(&["agent", "codex"]), (AgentKind::Codex, "inferred")),
+            (none.clone(), install(&["claude"]), (AgentKind::Builtin, "default")),
+        ];
+        for (config, path, want) in cases {
+            assert_eq!(infer(&config, false, Some(&path)), want);
+        }
+        assert_eq!(infer(&none, true, Some(&install(&[]))), (AgentKind::Cursor, "default"));
+    }
+
+    #[test]
+    fn the_job_keeps_time_for_itself() {
+        let now = OffsetDateTime::parse("2026-01-01T00:10:00Z", &Rfc3339).unwrap();
+        let cases = [
+            (Some(3600), Some("2026-01-01T00:00:00Z"), Some(3600 - 600 - 120)),
+            (Some(660), Some("2026-01-01T00:00:00Z"), Some(0)),
+            (Some(700), Some("2026-01-01T02:10:00+02:00"), Some(700 - 70)),
+            (Some(60), Some("2026-01-01T00:10:00Z"), Some(45)),
+            (Some(60), Some("2025-01-01T00:10:00Z"), Some(0)),
+            (None, Some("2026-01-01T00:00:00Z"), None),
+            (Some(3600), None, None),
+            (Some(3600), Some("yesterday"), None),
+        ];
+        for (timeout, started, want) in cases {
+            let ci = CiContext {
+                job_timeout_seconds: timeout,
+                job_started_at: started.map(str::to_owned),
+                ..CiContext::default()
+            };
+            assert_eq!(time_left(&ci, now).map(|left| left.as_secs()), want, "{timeout:?} {started:?}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_refused_before_the_start() {
+        let engine = Engine::new(&crate::redact::Settings::default(), []).unwrap();
+        let prompt = |length| engine.redact(Output::Prompt, &"ä".repeat(length));
+        assert!(codex::AGENT.check_size(&prompt(1_048_576)).is_ok());
+        let error = codex::AGENT.check_size(&prompt(1_048_577)).unwrap_err();
+        assert!(error.to_string().contains("the prompt has 1048577 characters, it takes 1048576"), "{error}");
+        assert!(gemini::AGENT.check_size(&prompt(4 * 1024 * 1024 + 1)).is_err(), "it counts bytes");
+    }
+
+    #[test]
+    fn a_programs_last_words_are_its_last() {
+        let long = format!("{}the end", "x".repeat(5_000));
+        let left = Left { exit_code: Some(1), stdout: "out", stderr: &long, file: None };
+        assert!(left.said().ends_with("the end") && left.said().len() < 1_300);
+        assert_eq!(Left { stderr: " \n", ..left }.said(), "out");
+    }
 }

@@ -186,3 +186,43 @@ impl Step {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::Fixture;
+    use super::*;
+    use crate::contracts::AgentConfig;
+
+    #[test]
+    fn what_opencode_left_is_read() {
+        let text = r#"{"type":"text","part":{"text":"words"}}"#;
+        let step =
+            |reason: &str| format!(r#"{{"type":"step_finish","part":{{"reason":"{reason}","tokens":{{"input":2}}}}}}"#);
+        let error = r#"{"type":"error","error":{"name":"APIError","data":{"message":"bad key"}}}"#;
+        let cut = "the answer was cut off at the model's output limit";
+        let cases = [
+            (0, format!("{text}\n{}", step("stop")), Ok("words")),
+            (0, format!("{text}\n{}", step("length")), Err(Trouble::Unusable(cut.into()))),
+            (0, step("stop"), Err(Trouble::Unusable("the answer is empty; it said: why".into()))),
+            (1, error.to_owned(), Err(Trouble::Failed("bad key".into()))),
+            (0, format!("{text}\n{error}"), Err(Trouble::Failed("bad key".into()))),
+            (1, String::new(), Err(Trouble::Failed("why".into()))),
+        ];
+        for (code, stdout, want) in cases {
+            let got = read(&Left { exit_code: Some(code), stdout: &stdout, stderr: "why", file: None });
+            assert_eq!(got.answer, want.map(str::to_owned), "{stdout}");
+        }
+    }
+
+    #[test]
+    fn the_users_providers_stay_and_everything_that_acts_goes() {
+        let own = r#"{"provider":{"p":{}},"mcp":{"m":{}},"plugin":["x"],"permission":{"bash":"allow"}}"#;
+        let variables = [(CONFIG, own)];
+        let config = Fixture::new(&AGENT).variable(&AgentConfig::default(), &variables, CONFIG);
+        let config: Value = serde_json::from_str(&config).unwrap();
+        assert_eq!(
+            config,
+            json!({"provider": {"p": {}}, "permission": {"*": "deny"}, "share": "disabled", "autoupdate": false})
+        );
+    }
+}

@@ -1,7 +1,6 @@
 //! One child process: fed, drained, bounded in time and output, and gone afterwards with everything it started.
 
 use std::ffi::OsString;
-use std::future::Future;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -183,17 +182,15 @@ impl<R: AsyncRead + Unpin> Capture<R> {
         self.reader.is_some()
     }
 
-    fn read(&mut self) -> impl Future<Output = ()> {
-        async {
-            let Some(reader) = self.reader.as_mut() else { return };
-            match reader.read(&mut self.scratch).await {
-                Ok(0) | Err(_) => self.reader = None,
-                Ok(count) => {
-                    let kept = count.min(self.max - self.bytes.len());
-                    self.bytes.extend_from_slice(&self.scratch[..kept]);
-                    self.flooded |= kept < count;
-                    self.fresh = true;
-                }
+    async fn read(&mut self) {
+        let Some(reader) = self.reader.as_mut() else { return };
+        match reader.read(&mut self.scratch).await {
+            Ok(0) | Err(_) => self.reader = None,
+            Ok(count) => {
+                let kept = count.min(self.max - self.bytes.len());
+                self.bytes.extend_from_slice(&self.scratch[..kept]);
+                self.flooded |= kept < count;
+                self.fresh = true;
             }
         }
     }

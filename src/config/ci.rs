@@ -33,6 +33,8 @@ pub struct CiContext {
     /// Carries the job token: never to be printed.
     pub repository_url: Option<String>,
     pub default_branch: Option<String>,
+    /// Branch of a branch pipeline; merge request pipelines have none.
+    pub branch: Option<String>,
     pub source_project_id: Option<String>,
     /// This is a job of GitLab CI.
     pub is_gitlab: bool,
@@ -66,6 +68,7 @@ impl CiContext {
             project_dir: text("CI_PROJECT_DIR"),
             repository_url: text("CI_REPOSITORY_URL"),
             default_branch: text("CI_DEFAULT_BRANCH"),
+            branch: text("CI_COMMIT_BRANCH"),
             source_project_id: text("CI_MERGE_REQUEST_SOURCE_PROJECT_ID"),
             is_gitlab: env.get("GITLAB_CI").is_some(),
         }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::config::Environment;
@@ -17,6 +17,9 @@ use crate::error::clip;
 const LOCAL_DEADLINE: Duration = Duration::from_secs(300);
 /// Longest time for a command that talks to a remote.
 const REMOTE_DEADLINE: Duration = Duration::from_secs(180);
+/// Most bytes of output; a diff beyond this is no change that anyone reviews.
+const MAX_OUTPUT: u64 = 1 << 30;
+const MAX_STDERR: u64 = 1 << 20;
 /// Most characters kept of what git said.
 const MAX_WORDS: usize = 2_000;
 
@@ -47,6 +50,7 @@ pub struct Git {
     environment: Vec<(OsString, OsString)>,
     trusted: Vec<OsString>,
     deadlines: Deadlines,
+    max_output: u64,
     /// Kept for as long as git may read it.
     config_file: Option<Arc<tempfile::TempPath>>,
 }
@@ -66,6 +70,8 @@ pub enum GitError {
     Start(#[source] std::io::Error),
     #[error("`{command}` did not end within {seconds} seconds")]
     Deadline { command: String, seconds: u64 },
+    #[error("`{command}` printed more than {bytes} bytes")]
+    TooMuch { command: String, bytes: u64 },
     #[error("`{command}` failed: {said}")]
     Failed { command: String, said: String },
 }
@@ -84,7 +90,14 @@ impl Git {
         let kept = environment.pairs().filter(|(name, _)| is_wanted(name));
         let environment = kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let deadlines = Deadlines { local: LOCAL_DEADLINE, remote: REMOTE_DEADLINE };
-        Self { folder: folder.to_owned(), environment, trusted: Vec::new(), deadlines, config_file: None }
+        Self {
+            folder: folder.to_owned(),
+            environment,
+            trusted: Vec::new(),
+            deadlines,
+            max_output: MAX_OUTPUT,
+            config_file: None,
+        }
     }
 
     /// Works in this repository although it belongs to another user. A CI job may well run as
@@ -136,6 +149,13 @@ impl Git {
         self
     }
 
+    /// Another limit for the output of a command than the usual one.
+    #[must_use]
+    pub fn with_max_output(mut self, bytes: u64) -> Self {
+        self.max_output = bytes;
+        self
+    }
+
     /// The folder git runs in.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -183,20 +203,29 @@ impl Git {
             _ => GitError::Start(error),
         })?;
         let mut group = Group::of(&child);
-        let stdin = child.stdin.take();
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {
-            let (_, output) = tokio::join!(feed(stdin, extras.stdin.unwrap_or_default()), child.wait_with_output());
-            output
+            let (_, output, said) = tokio::join!(
+                feed(stdin, extras.stdin.unwrap_or_default()),
+                drain(stdout, self.max_output),
+                drain(stderr, MAX_STDERR),
+            );
+            // Beyond the limit git may be stuck in a write: it is not waited for.
+            let status = if output.is_some() { Some(child.wait().await) } else { None };
+            (output, said, status)
         };
-        let output = match tokio::time::timeout(deadline, work).await {
-            Ok(output) => output.map_err(GitError::Start)?,
-            Err(_) => return Err(GitError::Deadline { command: shown(), seconds: deadline.as_secs() }),
+        let Ok((output, said, status)) = tokio::time::timeout(deadline, work).await else {
+            return Err(GitError::Deadline { command: shown(), seconds: deadline.as_secs() });
+        };
+        let (Some(output), Some(status)) = (output, status) else {
+            return Err(GitError::TooMuch { command: shown(), bytes: self.max_output });
         };
         group.disarm();
-        if output.status.success() {
-            return Ok(output.stdout);
+        let status = status.map_err(GitError::Start)?;
+        if status.success() {
+            return Ok(output);
         }
-        Err(GitError::Failed { command: shown(), said: words(&output.stderr, output.status) })
+        Err(GitError::Failed { command: shown(), said: words(&said.unwrap_or_default(), status) })
     }
 
     fn command(&self, extras: &Extras<'_>) -> Command {
@@ -305,6 +334,15 @@ async fn feed(stdin: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
         let _ = stdin.write_all(bytes).await;
         let _ = stdin.shutdown().await;
     }
+}
+
+/// Everything a pipe has, if that is not more than `most` bytes.
+async fn drain(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        let _ = pipe.take(most.saturating_add(1)).read_to_end(&mut bytes).await;
+    }
+    (bytes.len() as u64 <= most).then_some(bytes)
 }
 
 /// Ends git and whatever it started when nobody waits for it any more.

@@ -109,7 +109,9 @@ impl Header {
         }
         let new = range.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
         let empty = EMPTY_BLOBS.iter().any(|blob| blob.starts_with(new));
-        self.has_content = !(self.added && empty);
+        // An id that was taken for a secret and removed says nothing.
+        let is_id = new.iter().all(u8::is_ascii_hexdigit);
+        self.has_content = is_id && !(self.added && empty);
     }
 }
 

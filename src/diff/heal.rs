@@ -25,7 +25,7 @@ pub(super) struct Healer<'a> {
     remote: Option<String>,
     shallow: bool,
     notes: Vec<String>,
-    /// What the last fetch that failed said.
+    /// What the last fetch that failed said. After a deadline nothing more is asked of the remote.
     refusal: Option<GitError>,
 }
 
@@ -68,9 +68,15 @@ impl<'a> Healer<'a> {
     /// Fetches commits that are not here; returns those that still are not.
     async fn obtain<'c>(&mut self, commits: &[&'c str]) -> Result<Vec<&'c str>, Trouble> {
         let mut missing = self.missing(commits).await?;
-        for &commit in &missing.clone() {
-            let depth = self.shallow.then_some("--depth=1");
-            self.fetch(depth, &[commit]).await?;
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        let depth = self.shallow.then_some("--depth=1");
+        if !self.fetch(depth, &missing).await? && missing.len() > 1 {
+            // One commit that cannot be had must not keep the others from coming.
+            for &commit in &missing {
+                self.fetch(depth, &[commit]).await?;
+            }
         }
         missing = self.missing(&missing).await?;
         if missing.is_empty() {
@@ -180,7 +186,7 @@ impl<'a> Healer<'a> {
 
     /// Those of the refs that the remote has, with their commits.
     async fn listed(&self, references: &[String]) -> Vec<(String, String)> {
-        let Some(remote) = &self.remote else { return Vec::new() };
+        let Some(remote) = self.remote.as_ref().filter(|_| !self.gave_up()) else { return Vec::new() };
         let mut command = vec!["ls-remote", "--end-of-options", remote];
         command.extend(references.iter().map(String::as_str));
         let answer = self.git.run_remote(&command).await.unwrap_or_default();
@@ -195,7 +201,7 @@ impl<'a> Healer<'a> {
 
     /// Fetches commits or refs without touching any ref of the clone; false when the remote refuses.
     async fn fetch(&mut self, depth: Option<&str>, what: &[&str]) -> Result<bool, Trouble> {
-        let Some(remote) = self.remote.clone() else { return Ok(false) };
+        let Some(remote) = self.remote.clone().filter(|_| !self.gave_up()) else { return Ok(false) };
         let fixed = ["fetch", "--quiet", "--no-tags", "--no-prune", "--no-recurse-submodules", "--refmap="];
         let depth: Vec<&str> = depth.into_iter().collect();
         let command = [&fixed, depth.as_slice(), &["--end-of-options", &remote], what].concat();
@@ -210,6 +216,10 @@ impl<'a> Healer<'a> {
                 Ok(false)
             }
         }
+    }
+
+    fn gave_up(&self) -> bool {
+        matches!(self.refusal, Some(GitError::Deadline { .. }))
     }
 
     /// The options to try one after the other; a full clone can only be brought up to date.

@@ -207,6 +207,12 @@ fn what_is_not_a_reviewable_diff_is_refused_with_its_line() {
 }
 
 #[test]
+fn a_redacted_id_does_not_promise_a_body() {
+    let text = "diff --git a/x b/x\nnew file mode 100644\nindex [REDACTED]..[REDACTED]\n";
+    assert_eq!(only(text).status, FileStatus::Added);
+}
+
+#[test]
 fn no_text_is_no_change() {
     for text in ["", "\n", " \r\n\n"] {
         assert_eq!(parsed(text), Diff::default());

@@ -1,5 +1,7 @@
 //! What GitLab would do with a note: its Markdown parser, and what its filters look for in the parse.
 
+use std::sync::LazyLock;
+
 use comrak::nodes::{AstNode, NodeValue};
 use comrak::{Arena, Options, parse_document};
 use regex::Regex;
@@ -10,20 +12,19 @@ pub(crate) fn live(note: &str) -> Vec<String> {
     let arena = Arena::new();
     let root = parse_document(&arena, &note, &options());
     let mut found = commands(root, &note);
-    let text = Regex::new(TEXT).expect("pattern");
     for node in root.descendants() {
         let node = node.data();
         match &node.value {
             NodeValue::Text(content) => {
-                found.extend(text.find_iter(content).map(|hit| format!("text {:?} in {content:?}", hit.as_str())));
+                found.extend(TEXT.find_iter(content).map(|hit| format!("text {:?} in {content:?}", hit.as_str())));
             }
             NodeValue::CodeBlock(block) => {
                 let name = block.info.split([' ', ':']).next().unwrap_or_default();
-                if RENDERED.contains(&name) && !own_suggestion(&block.info) {
+                if RENDERED.contains(&name) && !SUGGESTION.is_match(&block.info) {
                     found.push(format!("fence {:?}", block.info));
                 }
             }
-            NodeValue::HtmlBlock(block) if own_html(&block.literal) => {}
+            NodeValue::HtmlBlock(block) if block.literal.lines().all(|line| OWN_HTML.is_match(line)) => {}
             NodeValue::HtmlInline(html) if html.starts_with("<br") => {}
             NodeValue::HtmlBlock(_)
             | NodeValue::HtmlInline(_)
@@ -42,41 +43,44 @@ pub(crate) fn live(note: &str) -> Vec<String> {
 /// Lines of the note that GitLab executes: those of paragraphs at the top level that begin with a slash and a name.
 fn commands<'a>(root: &'a AstNode<'a>, note: &str) -> Vec<String> {
     let lines: Vec<&str> = note.split('\n').collect();
-    let command = Regex::new(r"^/[A-Za-z_]+( .*)?$").expect("pattern");
     root.children()
         .filter(|node| matches!(node.data().value, NodeValue::Paragraph))
         .flat_map(|node| {
             let place = node.data().sourcepos;
             lines[place.start.line - 1..place.end.line].to_vec()
         })
-        .filter(|line| command.is_match(line.trim_end()))
+        .filter(|line| COMMAND.is_match(line.trim_end()))
         .map(|line| format!("command {line:?}"))
         .collect()
 }
 
+static COMMAND: LazyLock<Regex> = LazyLock::new(|| pattern(r"^/[A-Za-z_]+( .*)?$"));
+
 /// What reference filters find in rendered text.
-const TEXT: &str = concat!(
-    r"(?i)(?:^|\W)@\w|#\d|!\d|~[\w\x22]|%[\w\x22]|\$\w|&\w|\^\w|://\w|\bwww\.\w|\bGL-\d",
-    r"|\[\[|\[TOC\]|\[[a-z_]+:[^\s\]]+\]",
-    r"|[\x00-\x08\x0b-\x1f\x7f\u{202a}-\u{202e}\u{2066}-\u{2069}]"
-);
+static TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)(?:^|\W)@\w|#\d|!\d|~[\w\x22]|%[\w\x22]|\$\w|&\w|\^\w|://\w|\bwww\.\w|\bGL-\d",
+        r"|\[\[|\[TOC\]|\[[a-z_]+:[^\s\]|`]+\]",
+        r"|[\x00-\x08\x0b-\x1f\x7f\u{202a}-\u{202e}\u{2066}-\u{2069}]"
+    ))
+});
+
+static SUGGESTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^suggestion:-\d{1,3}\+\d{1,3}$"));
+
+/// diffsan's own HTML: folded blocks, whose foreign words are in `<code>`, and markers.
+static OWN_HTML: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^(?:</details>|<details><summary>(?:[A-Za-z0-9 .,:()/\[\]*-]|<code>[^<>]*</code>|</?b>)*</summary>",
+        r"|<!-- diffsan:[A-Za-z0-9._:+/=-]+ -->)$"
+    ))
+});
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("pattern")
+}
 
 const RENDERED: &[&str] =
     &["suggestion", "mermaid", "math", "plantuml", "kroki", "graphviz", "dot", "d2", "json:table"];
-
-fn own_suggestion(info: &str) -> bool {
-    Regex::new(r"^suggestion:-\d{1,3}\+\d{1,3}$").expect("pattern").is_match(info)
-}
-
-/// diffsan's own HTML: folded blocks, whose foreign words are in `<code>`, and markers.
-fn own_html(html: &str) -> bool {
-    let own = concat!(
-        r"^(?:</details>|<details><summary>(?:[A-Za-z0-9 .,:()/\[\]*-]|<code>[^<>]*</code>|</?b>)*</summary>",
-        r"|<!-- diffsan:[A-Za-z0-9._:+/=-]+ -->)$"
-    );
-    let own = Regex::new(own).expect("pattern");
-    html.lines().all(|line| own.is_match(line))
-}
 
 fn options() -> Options<'static> {
     let mut options = Options::default();

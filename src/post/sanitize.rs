@@ -13,7 +13,7 @@ use crate::prior::MARKER;
 mod block;
 mod inline;
 
-use block::{Fence, LANGUAGES, quote_fence, table_lines};
+use block::{Fence, LANGUAGES, quote_fence, table_lines, unfolded};
 use inline::*;
 
 /// How often each kind of thing was neutralised.
@@ -37,7 +37,11 @@ pub fn markdown(text: &str) -> Clean {
         if let Some(fence) = Fence::opened_by(line) {
             at = cleaner.fenced(&lines, at, &fence);
         } else {
-            cleaner.prose(line, tables.get(at).copied().unwrap_or(false));
+            let unfolded = unfolded(line);
+            if unfolded.is_some() {
+                cleaner.count("html");
+            }
+            cleaner.prose(unfolded.as_deref().unwrap_or(line), tables.get(at).copied().unwrap_or(false));
             cleaner.out.push('\n');
             at += 1;
         }
@@ -156,9 +160,8 @@ impl Cleaner {
         visible(text, &mut self.counts)
     }
 
-    fn finish(mut self) -> Clean {
-        self.out.truncate(self.out.trim_end_matches('\n').len());
-        Clean { text: self.out, counts: self.counts }
+    fn finish(self) -> Clean {
+        Clean { text: self.out.trim_matches('\n').to_owned(), counts: self.counts }
     }
 
     fn count(&mut self, kind: &str) {

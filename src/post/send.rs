@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::contracts::{PlannedDiscussion, Position, PositionType, PostItem, PostKind, PostPlan, PostResults};
+use super::position::rung;
+use super::render::{self, Failed};
+use crate::contracts::{PlannedDiscussion, Position, PostItem, PostKind, PostPlan, PostResults};
 use crate::error::{Error, Failure};
 use crate::events::{Event, Events};
 use crate::gitlab::{Attempts, Client, DiffRefs, MergeRequest, Posted, Trouble};
@@ -20,25 +22,6 @@ use crate::redact::{Engine, Output};
 use crate::workdir::Workdir;
 use ledger::Ledger;
 use look::{Found, Key, Seen};
-
-/// A finding that has no place of its own in the merge request, and why.
-#[derive(Debug, Clone, Copy)]
-pub struct Leftover<'a> {
-    pub discussion: &'a PlannedDiscussion,
-    pub reason: &'a str,
-}
-
-/// What the summary must tell beyond the plan.
-#[derive(Debug, Clone, Default)]
-pub struct Aftermath<'a> {
-    /// Findings whose discussion is not there; the summary must have each in full.
-    pub leftovers: Vec<Leftover<'a>>,
-    /// The merge request's head, when it is no longer the reviewed one.
-    pub moved_to: Option<&'a str>,
-}
-
-/// Makes the summary's body from the plan and what became of its discussions.
-pub type Finish<'a> = &'a (dyn Fn(&PostPlan, &Aftermath<'_>) -> String + Send + Sync);
 
 /// What became of a plan, and the error that says so.
 #[derive(Debug)]
@@ -49,14 +32,7 @@ pub struct Sent {
 }
 
 /// Posts what the plan lists and is not there yet: discussions first, the summary last.
-pub async fn send(
-    plan: &PostPlan,
-    client: &Client,
-    workdir: &Workdir,
-    events: &Events,
-    engine: &Engine,
-    finish: Finish<'_>,
-) -> Sent {
+pub async fn send(plan: &PostPlan, client: &Client, workdir: &Workdir, events: &Events, engine: &Engine) -> Sent {
     let ledger = Ledger::open(workdir, events);
     let seen = match Seen::read(client).await {
         Ok(seen) => seen,
@@ -66,7 +42,7 @@ pub async fn send(
     let run = Run { plan, client, events, engine, ledger, seen, stopped };
     let inline = run.inline();
     let mut outcomes = run.discussions(&inline).await;
-    let summary = run.summary(&outcomes, &inline, finish).await;
+    let summary = run.summary(&outcomes, &inline).await;
     for outcome in &mut outcomes {
         outcome.close(summary.item.ok);
         run.tell(outcome);
@@ -100,6 +76,15 @@ struct Stop {
     reason: String,
     auth: bool,
     note_limit: bool,
+}
+
+/// A comment to be created.
+struct Write<'a> {
+    /// Its name in the ledger.
+    item: &'a str,
+    body: &'a str,
+    /// `None` for a plain note.
+    position: Option<&'a Position>,
 }
 
 /// One item on its way into the results.
@@ -229,11 +214,8 @@ impl<'a> Run<'a> {
         let body = self.clean(&planned.body_markdown);
         for position in std::iter::once(&planned.position).chain(&planned.fallbacks) {
             let mut attempts = self.client.attempts();
-            let posted = self
-                .exactly_once(key, &planned.finding_id, &mut attempts, async |attempts| {
-                    self.client.create_discussion(&body, position, attempts).await
-                })
-                .await;
+            let write = Write { item: &planned.finding_id, body: &body, position: Some(position) };
+            let posted = self.exactly_once(key, &write, &mut attempts).await;
             outcome.item.retry_count += attempts.retries();
             match posted {
                 Ok(posted) => {
@@ -276,16 +258,14 @@ impl<'a> Run<'a> {
     }
 
     /// Sends a write until it is there: after a lost answer its marker is looked for before it is sent again.
-    async fn exactly_once(
-        &self,
-        key: &Key,
-        item: &str,
-        attempts: &mut Attempts,
-        write: impl AsyncFn(&mut Attempts) -> Result<Posted, Trouble>,
-    ) -> Result<Posted, Trouble> {
+    async fn exactly_once(&self, key: &Key, write: &Write<'_>, attempts: &mut Attempts) -> Result<Posted, Trouble> {
         loop {
-            self.ledger.intent(item);
-            let trouble = match write(attempts).await {
+            self.ledger.intent(write.item);
+            let answer = match write.position {
+                Some(position) => self.client.create_discussion(write.body, position, attempts).await,
+                None => self.client.create_note(write.body, attempts).await,
+            };
+            let trouble = match answer {
                 Ok(posted) => return Ok(posted),
                 Err(trouble) => trouble,
             };
@@ -305,24 +285,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn summary(&self, outcomes: &[Outcome<'a>], inline: &Inline, finish: Finish<'_>) -> Outcome<'a> {
+    async fn summary(&self, outcomes: &[Outcome<'a>], inline: &Inline) -> Outcome<'a> {
         let outcome = Outcome::new(PostKind::SummaryNote, None);
-        let reasons: Vec<_> = outcomes
-            .iter()
-            .filter(|outcome| outcome.is_left_over())
-            .map(|outcome| (outcome.discussion, outcome.error.as_ref().map(Error::to_string).unwrap_or_default()))
-            .collect();
-        let aftermath = Aftermath {
-            leftovers: reasons
-                .iter()
-                .filter_map(|(discussion, reason)| Some(Leftover { discussion: (*discussion)?, reason }))
-                .collect(),
-            moved_to: match inline {
-                Inline::Moved(head) => Some(head),
-                Inline::Yes | Inline::Unknown => None,
-            },
-        };
-        let body = self.clean(&finish(self.plan, &aftermath));
+        let body = self.clean(&self.summary_body(outcomes, inline));
         let outcome = self.write_summary(outcome, &body).await;
         self.events.emit(Event::GitlabPostSummary {
             ok: outcome.item.ok,
@@ -331,6 +296,26 @@ impl<'a> Run<'a> {
             retry: outcome.item.retry_count,
         });
         outcome
+    }
+
+    /// The planned summary, and every finding that has no place of its own.
+    fn summary_body(&self, outcomes: &[Outcome<'a>], inline: &Inline) -> String {
+        let left: Vec<_> = outcomes.iter().filter(|outcome| outcome.is_left_over()).collect();
+        let reasons: Vec<_> =
+            left.iter().map(|outcome| outcome.error.as_ref().map(Error::to_string).unwrap_or_default()).collect();
+        let failed: Vec<_> = left
+            .iter()
+            .zip(&reasons)
+            .filter_map(|(outcome, reason)| Some(Failed { discussion: outcome.discussion?, reason }))
+            .collect();
+        let body = render::with_failed_items(&self.plan.summary_body, &failed);
+        match (inline, &self.plan.head_sha) {
+            (Inline::Moved(head), Some(reviewed)) => format!(
+                "This review is of commit `{reviewed}`. The branch has moved on to `{head}` since, so no finding was \
+                 placed on a line.\n\n{body}"
+            ),
+            _ => body,
+        }
     }
 
     async fn write_summary(&self, mut outcome: Outcome<'a>, body: &str) -> Outcome<'a> {
@@ -366,8 +351,8 @@ impl<'a> Run<'a> {
         let posted = match posted {
             Some(posted) => posted,
             None => {
-                let write = async |attempts: &mut Attempts| self.client.create_note(body, attempts).await;
-                self.exactly_once(&key, SUMMARY, &mut attempts, write).await
+                let write = Write { item: SUMMARY, body, position: None };
+                self.exactly_once(&key, &write, &mut attempts).await
             }
         };
         outcome.item.retry_count = attempts.retries();
@@ -456,15 +441,6 @@ impl Stop {
 
 /// The summary's name in the ledger.
 const SUMMARY: &str = "summary";
-
-/// Name of a position's rung of the ladder.
-fn rung(position: &Position) -> &'static str {
-    match (position.position_type, &position.line_range) {
-        (PositionType::File, _) => "file",
-        (PositionType::Text, Some(_)) => "range",
-        (PositionType::Text, None) => "line",
-    }
-}
 
 /// What is there could not be read, so nothing is written: it might be there already.
 fn nothing_posted(plan: &PostPlan, error: Error, events: &Events, engine: &Engine) -> Sent {

@@ -1,3 +1,5 @@
+//! What prompts say, and that nothing foreign speaks in them.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -412,5 +414,22 @@ proptest! {
         prop_assume!(!text.trim().is_empty());
         let benign = outside(&hostile("benign")).1;
         prop_assert_eq!(outside(&hostile(&text)).1, benign);
+    }
+}
+
+#[test]
+fn the_redaction_engine_leaves_a_harmless_prompt_as_it_is() {
+    let engine = crate::redact::Engine::builtin([]);
+    for structured in [true, false] {
+        let all = Case {
+            skills: vec!["security".into(), "database".into(), "ci".into()],
+            custom: "Money is always in cents.".into(),
+            truncation: truncation(),
+            redaction_found: true,
+            digest: digest(),
+            ..Case::new(structured)
+        };
+        let prompt = all.build();
+        assert_eq!(engine.redact(crate::redact::Output::Prompt, &prompt).as_str(), prompt);
     }
 }

@@ -184,6 +184,8 @@ pub(super) const DIFF: &str = "\
 The change to review, as a unified diff. Lines with `+` are new, lines with `-` are gone, the others are context. Review the \
 `+` and `-` lines; context is there to understand them.
 
+DIFF:
+
 ";
 
 pub(super) const LINES: &str = "\

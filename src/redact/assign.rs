@@ -104,9 +104,12 @@ impl Reader<'_> {
             at += taken;
         }
         let mut closed = 0;
-        while closed < 2 && matches!(self.at(at), b']' | b')') {
+        while closed < 2 && matches!(self.at(at), b']' | b')' | b'*') {
             at += 1;
             closed += 1;
+        }
+        if let Some(value) = self.chained(at, name_quoted) {
+            return self.quoted(value);
         }
         let tight = at;
         at = self.skip_spaces(at);
@@ -118,16 +121,37 @@ impl Reader<'_> {
             b'|' if self.line[at..].starts_with(b"||=") => self.literal(self.skip_spaces(at + 3)),
             b'?' | b'|' if self.at(at + 1) == self.at(at) => self.quoted(self.skip_spaces(at + 2)),
             b'?' if self.at(at + 1) == b':' => self.after_colon(at + 1),
-            b'!' if self.at(at + 1) == b'=' => {
-                self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 }))
-            }
+            b'!' if self.at(at + 1) == b'=' => self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 })),
             b',' if name_quoted || closed > 0 => self.after_comma(at),
             b'(' if !gap && !name_quoted => self.quoted(self.skip_spaces(at + 1)),
             b'>' if !gap => self.after_tag(at, name_quoted),
             b'<' if self.line[at..].starts_with(b"</key>") => self.plist(at),
+            b'<' if self.at(at + 1) == b'-' => self.literal(self.skip_spaces(at + 2)),
+            b'|' if self.line.trim_ascii_start().starts_with(b"|") => self.cell(at + 1),
             _ if gap => self.after_space(at, name_quoted),
             _ => None,
         }
+    }
+
+    /// `find("#password").type("…")`: where the argument of the call that follows starts.
+    fn chained(&self, at: usize, name_quoted: bool) -> Option<usize> {
+        const CALLS: [&[u8]; 9] = [b"type", b"send_keys", b"sendkeys", b"fill", b"setvalue", b"set_value", b"val", b"set", b"clearandtype"];
+        if !name_quoted || self.at(at) != b'.' {
+            return None;
+        }
+        let word = self.line[at + 1..].iter().take(16).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let call = self.line[at + 1..at + 1 + word].to_ascii_lowercase();
+        (self.at(at + 1 + word) == b'(' && CALLS.contains(&call.as_slice())).then(|| self.skip_spaces(at + word + 2))
+    }
+
+    /// The next cell of a table.
+    fn cell(&self, at: usize) -> Value {
+        let start = self.skip_spaces(at);
+        let window = &self.line[start..self.line.len().min(start + VALUE_LIMIT)];
+        let cell = window[..memchr::memchr(b'|', window)?].trim_ascii_end();
+        let inner = cell.strip_prefix(b"`").and_then(|rest| rest.strip_suffix(b"`")).unwrap_or(cell);
+        let shift = usize::from(inner.len() < cell.len());
+        Some((start + shift..start + shift + inner.len(), Form::Element))
     }
 
     fn after_equals(&self, at: usize) -> Value {
@@ -146,7 +170,8 @@ impl Reader<'_> {
             b'=' => return self.literal(self.skip_spaces(next + 1)),
             // `${NAME:-default}` of a shell; `Type::member` of code.
             b'-' | b'+' | b'?' if self.in_braces() => return self.braced(next + 1),
-            b':' => return if self.at(next + 1) == b'=' { self.literal(self.skip_spaces(next + 2)) } else { None },
+            // `::=` of make, `:: ` of LDIF; otherwise a path of code.
+            b':' => return if matches!(self.at(next + 1), b'=' | b' ') { self.literal(self.skip_spaces(next + 2)) } else { None },
             _ => {}
         }
         if self.in_braces() && self.line[..self.name.start].ends_with(b"${") {
@@ -201,11 +226,9 @@ impl Reader<'_> {
         if let Some((_, taken)) = self.quote(next) {
             next += taken;
         }
-        let word = self.line.get(next..next + 5)?;
-        if !word.eq_ignore_ascii_case(b"value") {
-            return None;
-        }
-        next += 5;
+        const WORDS: [&[u8]; 4] = [b"value", b"content", b"default", b"data-value"];
+        let word = WORDS.iter().find(|word| self.line.get(next..next + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word)))?;
+        next += word.len();
         if let Some((_, taken)) = self.quote(next) {
             next += taken;
         }
@@ -248,10 +271,19 @@ impl Reader<'_> {
         if let Some(value) = self.paired(at) {
             return self.literal(value);
         }
-        for word in [&b"or "[..], b"is ", b"|| ", b"BY ", b"by "] {
+        for word in [&b"or "[..], b"|| ", b"BY ", b"by ", b"to "] {
             if self.line[at..].starts_with(word) {
                 return self.quoted(self.skip_spaces(at + word.len()));
             }
+        }
+        for word in [&b"is "[..], b"is: ", b"was "] {
+            if self.line[at..].starts_with(word) {
+                let at = self.skip_spaces(at + word.len());
+                return if self.quote(at).is_some() { self.quoted(at) } else { self.bare(at, Form::Doubtful) };
+            }
+        }
+        if let Some(value) = self.skip_type(at) {
+            return self.quoted(value);
         }
         if name_quoted {
             return None;
@@ -272,6 +304,20 @@ impl Reader<'_> {
             return (rest.is_empty() || rest.starts_with(b"#")).then_some((value, form));
         }
         None
+    }
+
+    /// `secret VARCHAR2(200) := '…'`, `Token As String = "…"`: where the literal starts.
+    fn skip_type(&self, at: usize) -> Option<usize> {
+        const TYPE_LIMIT: usize = 40;
+        let window = &self.line[at..self.line.len().min(at + TYPE_LIMIT)];
+        let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[]().,*&".contains(&b)))?;
+        let operator = match &window[equals..] {
+            [b':', b'=', ..] => 2,
+            [b'=', next, ..] if *next != b'=' => 1,
+            _ => return None,
+        };
+        let next = self.skip_spaces(at + equals + operator);
+        self.literal_quote(next)
     }
 
     /// The word after a command-line flag.
@@ -305,9 +351,9 @@ impl Reader<'_> {
             return false;
         }
         let lead = self.line[..self.name.start].trim_ascii();
+        let lead = lead.strip_prefix(b"- ").unwrap_or(lead).trim_ascii_end();
         let rest = self.line[value.end..].trim_ascii();
-        let leads = lead.is_empty()
-            || matches!(lead, b"export" | b"set" | b"ENV" | b"ARG" | b"-" | b"setx" | b"$" | b"+" | b"-e" | b"*");
+        let leads = lead.is_empty() || matches!(lead, b"export" | b"set" | b"ENV" | b"ARG" | b"-" | b"setx" | b"$" | b"+" | b"-e" | b"*" | b"**" | b"- **" | b">" | b"#" | b"//" | b"local" | b"readonly" | b"declare");
         let tight = self.at(value.start - 1) == b'=';
         leads && (rest.is_empty() || rest.starts_with(b"#") || tight && lead.is_empty())
     }
@@ -328,42 +374,16 @@ impl Reader<'_> {
     fn wrapped(&self, at: usize) -> Option<usize> {
         const CALL_LIMIT: usize = 48;
         let window = &self.line[at..self.line.len().min(at + CALL_LIMIT)];
-        let open = window
-            .iter()
-            .position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b' ' | b'&' | b'!')))?;
+        let open = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b' ' | b'&' | b'!')))?;
         if window[open] != b'(' && !(window[open] == b'[' && open == 0) {
             return None;
         }
         let callee = window[..open].to_ascii_lowercase();
         const FETCHES: [&[u8]; 24] = [
-            b"env",
-            b"get",
-            b"read",
-            b"find",
-            b"load",
-            b"fetch",
-            b"require",
-            b"decrypt",
-            b"config",
-            b"lookup",
-            b"import",
-            b"input",
-            b"prompt",
-            b"arg",
-            b"option",
-            b"format",
-            b"open",
-            b"resolve",
-            b"translate",
-            b"i18n",
-            b"gettext",
-            b"column",
-            b"field",
-            b"select",
+            b"env", b"get", b"read", b"find", b"load", b"fetch", b"require", b"decrypt", b"config", b"lookup", b"import", b"input", b"prompt",
+            b"arg", b"option", b"format", b"open", b"resolve", b"translate", b"i18n", b"gettext", b"column", b"field", b"select",
         ];
-        if FETCHES.iter().any(|word| memchr::memmem::find(&callee, word).is_some())
-            || matches!(callee.as_slice(), b"t" | b"_" | b"$t" | b"__")
-        {
+        if FETCHES.iter().any(|word| memchr::memmem::find(&callee, word).is_some()) || matches!(callee.as_slice(), b"t" | b"_" | b"$t" | b"__") {
             return None;
         }
         let next = self.skip_spaces(at + open + 1);
@@ -391,30 +411,12 @@ impl Reader<'_> {
     /// A bare word.
     fn bare(&self, at: usize, form: Form) -> Value {
         let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
-        let comment = window.starts_with(b"#")
-            && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
+        let comment = window.starts_with(b"#") && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
         if comment || window.starts_with(b"//") || window.starts_with(b"/*") {
             return None;
         }
-        let flow = !self.kind.is_line_oriented()
-            || self.line[..self.name.start].iter().any(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';'));
-        let end = window
-            .iter()
-            .position(|&b| match b {
-                b' ' | b'\t' | b'"' | b'\'' | b'`' => true,
-                b',' | b';' | b')' | b'}' | b']' | b'<' | b'>' | b'|' | b'&' | b'\\' => flow,
-                _ => false,
-            })
-            .unwrap_or(window.len());
-        let mut end = end;
-        if !flow {
-            // A connection string on a line of its own: `Password=x;User=y`.
-            if let Some(semicolon) = memchr::memchr2(b';', b'&', &window[..end])
-                && memchr::memchr(b'=', &window[semicolon..end]).is_some()
-            {
-                end = semicolon;
-            }
-        }
+        let flow = !self.kind.is_line_oriented() || self.line[..self.name.start].iter().any(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';'));
+        let mut end = (0..window.len()).find(|&at| ends_bare(window, at, flow)).unwrap_or(window.len());
         while end > 0 && matches!(window[end - 1], b',' | b';') {
             end -= 1;
         }
@@ -422,6 +424,26 @@ impl Reader<'_> {
             return None;
         }
         Some((at..at + end, form))
+    }
+}
+
+/// Whether a bare value ends before `window[at]`. In a line that may go on (`flow`), brackets and commas end it, too.
+fn ends_bare(window: &[u8], at: usize, flow: bool) -> bool {
+    let rest = &window[at + 1..];
+    let pair_follows = || {
+        let name = rest.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ')).count();
+        name > 0 && rest.get(name) == Some(&b'=')
+    };
+    match window[at] {
+        b' ' | b'\t' | b'"' | b'\'' | b'`' => true,
+        b'&' => pair_follows() || rest.starts_with(b"amp;") || rest.starts_with(b"&"),
+        b';' => flow || pair_follows(),
+        b',' => flow && (rest.is_empty() || matches!(rest[0], b' ' | b'"' | b'\'') || pair_follows()),
+        b')' => flow && !window[..at].contains(&b'('),
+        b']' => flow && !window[..at].contains(&b'['),
+        b'}' => flow && !window[..at].contains(&b'{'),
+        b'<' | b'>' | b'|' | b'\\' => flow,
+        _ => false,
     }
 }
 
@@ -509,13 +531,7 @@ mod tests {
 
     #[test]
     fn a_name_without_a_value_gives_none() {
-        for line in [
-            "if password:",
-            "password == other",
-            "fn password(&self) -> &str {",
-            "password",
-            "the password of the user is long",
-        ] {
+        for line in ["if password:", "password == other", "fn password(&self) -> &str {", "password", "the password of the user is long"] {
             let at = line.find("password").expect("the sample names a password");
             let found = read(line.as_bytes(), at, FileKind::Code);
             assert!(found.is_none(), "{line}: {found:?}");

@@ -20,11 +20,11 @@ pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> us
     let mut open = false;
     while let Some(marker) = next_marker(region.bytes, at, line.end) {
         if marker.begins {
-            let body = Body { region, name: marker.name };
+            let body = Body { region, name: marker.name, lead: &region.bytes[line.start..marker.start] };
             read = read.max(body.forward(marker.end, line, out));
             open = true;
         } else if !open {
-            let body = Body { region, name: marker.name };
+            let body = Body { region, name: marker.name, lead: &region.bytes[line.start..marker.start] };
             body.backward(marker.start, line, out);
         }
         if !marker.begins {
@@ -42,42 +42,54 @@ pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> us
 pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
     let Some(core) = solid(region.text(line)) else { return line.end };
     let width = core.len();
-    if !KEY_WIDTHS.contains(&width) || is_public_path(region.path) || !is_dense(core) {
+    let hex = width == 32 && core.iter().all(u8::is_ascii_hexdigit);
+    if !(KEY_WIDTHS.contains(&width) && is_dense(core) || hex) || is_public_path(region.path) {
         return line.end;
     }
+    let is_full = |line: Line| solid(region.text(line)).is_some_and(|core| core.len() == width && (!hex || core.iter().all(u8::is_ascii_hexdigit)));
     let mut lines = vec![line];
-    let mut last = line;
-    while let Some(next) = region.next(last) {
-        match solid(region.text(next)) {
-            Some(core) if core.len() <= width && (core.len() == width || lines.len() > 1 || core.ends_with(b"=")) => {
-                lines.push(next);
-                last = next;
-                if core.len() < width {
-                    break;
-                }
-            }
-            _ => break,
-        }
+    let mut first = line;
+    while let Some(before) = region.previous(first).filter(|&before| is_full(before)) {
+        lines.push(before);
+        first = before;
     }
-    let full = lines.iter().filter(|line| solid(region.text(**line)).is_some_and(|core| core.len() == width)).count();
-    let certificate = region.previous(line).is_some_and(|before| is_public_marker(region.text(before)))
-        || region.next(last).is_some_and(|after| is_public_marker(region.text(after)));
+    let mut last = line;
+    while let Some(next) = region.next(last).filter(|&next| is_full(next)) {
+        lines.push(next);
+        last = next;
+    }
+    let full = lines.len();
+    // A key ends with a shorter line; one may also stand before the block, where a hunk joins two keys.
+    let is_end = |line: Line| solid(region.text(line)).is_some_and(|core| core.len() < width && (core.ends_with(b"=") || core.len() >= 8 && is_dense_enough(core)));
+    if let Some(next) = region.next(last).filter(|&next| !hex && is_end(next)) {
+        lines.push(next);
+        last = next;
+    }
+    if let Some(before) = region.previous(first).filter(|&before| !hex && is_end(before)) {
+        lines.push(before);
+        first = before;
+    }
+    let public = |line: Option<Line>| line.is_some_and(|line| is_public_marker(region.text(line)));
     let telling = is_key_path(region.path);
-    let enough = if telling { 1 } else { 2 };
-    let usual = telling || matches!(width, 64 | 70) || starts_like_key(core);
-    if !certificate && usual && full >= enough {
+    let enough = match (telling, hex) {
+        (_, true) => 4,
+        (true, false) => 1,
+        (false, false) => 2,
+    };
+    let usual = telling || hex || matches!(width, 64 | 70) || starts_like_key(core);
+    if usual && full >= enough && !public(region.previous(first)) && !public(region.next(last)) {
         for line in &lines {
-            push_body(region, line.start, line.end, FRAGMENT, out);
-        }
-        // The last line of a key is short: it may stand before a block that goes on at full width only when the hunk joins two keys.
-        if let Some(before) = region.previous(line)
-            && solid(region.text(before))
-                .is_some_and(|core| core.len() < width && core.len() >= 4 && core.ends_with(b"="))
-        {
-            push_body(region, before.start, before.end, FRAGMENT, out);
+            if let Part::Body(start, end) = part(region.text(*line), b"") {
+                out.push(Span { start: line.start + start, end: line.start + end, name: FRAGMENT });
+            }
         }
     }
     last.end
+}
+
+/// A shorter piece of base64 rather than a word.
+fn is_dense_enough(core: &[u8]) -> bool {
+    core.iter().any(u8::is_ascii_digit) && core.iter().any(u8::is_ascii_uppercase) && core.iter().any(u8::is_ascii_lowercase)
 }
 
 struct Marker {
@@ -132,6 +144,8 @@ fn starts_ignoring_case(text: &[u8], word: &[u8]) -> bool {
 struct Body<'r, 'a> {
     region: &'r Region<'a>,
     name: Name,
+    /// What stands before the marker on its line, and so before the lines of the key.
+    lead: &'r [u8],
 }
 
 impl Body<'_, '_> {
@@ -151,16 +165,16 @@ impl Body<'_, '_> {
         while let Some(next) = self.region.next(last) {
             if let Some(marker) = next_marker(bytes, next.start, next.end) {
                 if !marker.begins {
-                    push_body(self.region, next.start, marker.start, self.name, out);
+                    let lead = if same_shape(self.region.text(next), self.lead) { self.lead.len() } else { 0 };
+                    push_body(self.region, (next.start + lead).min(marker.start), marker.start, self.name, out);
                     // The rest of this line is read again: another key may start on it.
                     return marker.end.min(next.end).max(last.end);
                 }
                 break;
             }
-            let text = self.region.text(next);
-            match part(text) {
-                Part::Body => {
-                    push_body(self.region, next.start, next.end, self.name, out);
+            match part(self.region.text(next), self.lead) {
+                Part::Body(start, end) => {
+                    out.push(Span { start: next.start + start, end: next.start + end, name: self.name });
                     headers = HEADER_LINES;
                 }
                 Part::Header if headers < HEADER_LINES => headers += 1,
@@ -174,12 +188,14 @@ impl Body<'_, '_> {
 
     /// From an END marker without a BEGIN back to the first line that is no key.
     fn backward(&self, to: usize, line: Line, out: &mut Vec<Span>) {
-        push_body(self.region, line.start, to, self.name, out);
+        let before = &self.region.bytes[line.start..to];
+        if before.split(|&b| !is_key_byte(b)).any(|run| run.len() >= 16) {
+            push_body(self.region, line.start, to, self.name, out);
+        }
         let mut first = line;
         while let Some(before) = self.region.previous(first) {
-            let text = self.region.text(before);
-            match part(text) {
-                Part::Body => push_body(self.region, before.start, before.end, self.name, out),
+            match part(self.region.text(before), self.lead) {
+                Part::Body(start, end) => out.push(Span { start: before.start + start, end: before.start + end, name: self.name }),
                 Part::Blank => {}
                 Part::Header | Part::Other => break,
             }
@@ -203,9 +219,7 @@ fn key_run(rest: &[u8]) -> Option<(usize, usize)> {
     let mut solid = 0;
     while at < rest.len() {
         match rest[at] {
-            b'\\' => {
-                at += if matches!(rest.get(at + 1), Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')) { 2 } else { 1 }
-            }
+            b'\\' => at += if matches!(rest.get(at + 1), Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')) { 2 } else { 1 },
             b'%' => at += 3,
             b if is_key_byte(b) => {
                 let run = rest[at..].iter().take_while(|&&b| is_key_byte(b)).count();
@@ -225,19 +239,27 @@ fn key_run(rest: &[u8]) -> Option<(usize, usize)> {
 }
 
 enum Part {
-    /// Base64.
-    Body,
+    /// Base64 (or hexadecimal), and where in the line it stands.
+    Body(usize, usize),
     /// `Proc-Type: 4,ENCRYPTED` and the like.
     Header,
     Blank,
     Other,
 }
 
-/// What a line between BEGIN and END is.
-fn part(text: &[u8]) -> Part {
-    let core = undecorated(text);
-    if core.is_empty() {
+/// What a line between BEGIN and END is. `lead` is what stood before BEGIN: log prefixes, comment signs.
+fn part(text: &[u8], lead: &[u8]) -> Part {
+    let skip = if same_shape(text, lead) { lead.len() } else { 0 };
+    let (start, end) = trim_separators(text, skip, text.len());
+    if start == end {
         return Part::Blank;
+    }
+    let core = &text[start..end];
+    if core.iter().all(|&b| is_key_byte(b)) {
+        return Part::Body(start, end);
+    }
+    if let Some((start, end)) = literal(text) {
+        return Part::Body(start, end);
     }
     let colon = core.iter().position(|&b| b == b':');
     if let Some(colon) = colon
@@ -246,22 +268,28 @@ fn part(text: &[u8]) -> Part {
     {
         return Part::Header;
     }
-    if core.iter().all(|&b| is_key_byte(b)) {
-        return Part::Body;
-    }
     // Several literals or escapes on one line.
     let solid: usize = core.split(|&b| !is_key_byte(b)).filter(|run| run.len() >= 16).map(<[u8]>::len).sum();
-    if solid * 10 >= core.len() * 7 { Part::Body } else { Part::Other }
+    if solid * 10 >= core.len() * 7 { Part::Body(start, end) } else { Part::Other }
+}
+
+/// Whether the line starts as `lead` does, any digit standing for any other.
+fn same_shape(text: &[u8], lead: &[u8]) -> bool {
+    !lead.is_empty() && text.len() >= lead.len() && text.iter().zip(lead).all(|(left, right)| left == right || left.is_ascii_digit() && right.is_ascii_digit())
+}
+
+/// A string literal that holds nothing but key material, whatever joins it to the next line.
+fn literal(text: &[u8]) -> Option<(usize, usize)> {
+    let open = text.iter().position(|b| matches!(b, b'"' | b'\'' | b'`'))?;
+    let length = memchr::memchr(text[open], &text[open + 1..])?;
+    let (start, end) = trim_separators(text, open + 1, open + 1 + length);
+    let tail = &text[open + 1 + length..];
+    let joined = tail.len() < 24 && memchr::memchr(text[open], &tail[1..]).is_none();
+    (start < end && joined && text[start..end].iter().all(|&b| is_key_byte(b))).then_some((start, end))
 }
 
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
-}
-
-/// The line without indentation, diff signs of a nested diff, comment signs, quotes, joints and escapes around the key.
-fn undecorated(text: &[u8]) -> &[u8] {
-    let (start, end) = trim_separators(text, 0, text.len());
-    &text[start..end]
 }
 
 /// Moves both ends inwards over everything that is not key material.
@@ -269,22 +297,12 @@ fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, us
     loop {
         let rest = &bytes[start..end];
         match rest.first() {
-            Some(
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.' | b'(' | b')'
-                | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&',
-            ) => {
+            Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.' | b'(' | b')' | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&') => {
                 start += 1;
             }
             Some(b'+' | b'/') if matches!(rest.get(1), Some(b' ' | b'"' | b'\'' | b'/' | b'\t')) => start += 1,
             Some(b'\\') => start += if matches!(rest.get(1), Some(b'n' | b'r' | b't')) { 2 } else { 1 },
-            Some(b'%')
-                if rest.len() >= 3
-                    && rest[1].is_ascii_hexdigit()
-                    && rest[2].is_ascii_hexdigit()
-                    && !matches!(&rest[1..3], b"2B" | b"2F" | b"3D" | b"2b" | b"2f" | b"3d") =>
-            {
-                start += 3
-            }
+            Some(b'%') if rest.len() >= 3 && rest[1].is_ascii_hexdigit() && rest[2].is_ascii_hexdigit() && !matches!(&rest[1..3], b"2B" | b"2F" | b"3D" | b"2b" | b"2f" | b"3d") => start += 3,
             _ => break,
         }
         if start >= end {
@@ -296,19 +314,9 @@ fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, us
         match rest {
             [] => break,
             [.., b'\\', b'n' | b'r' | b't'] => end -= 2,
-            [
-                ..,
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'(' | b'-' | b'|' | b'<'
-                | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*' | b'#',
-            ] => end -= 1,
+            [.., b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'(' | b'-' | b'|' | b'<' | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*' | b'#'] => end -= 1,
             [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
-            [.., b'%', high, low]
-                if high.is_ascii_hexdigit()
-                    && low.is_ascii_hexdigit()
-                    && !matches!([*high, *low], [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']) =>
-            {
-                end -= 3
-            }
+            [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() && !matches!([*high, *low], [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']) => end -= 3,
             _ => break,
         }
     }
@@ -324,53 +332,43 @@ fn push_body(region: &Region<'_>, start: usize, end: usize, name: Name, out: &mu
 
 /// The base64 of a line that holds nothing else.
 pub(super) fn solid(text: &[u8]) -> Option<&[u8]> {
-    let core = undecorated(text);
-    (core.len() >= 4 && core.iter().all(|&b| is_key_byte(b))).then_some(core)
+    let (start, end) = trim_separators(text, 0, text.len());
+    let core = &text[start..end];
+    if core.len() >= 4 && core.iter().all(|&b| is_key_byte(b)) {
+        return Some(core);
+    }
+    literal(text).map(|(start, end)| &text[start..end]).filter(|core| core.len() >= 4)
 }
 
 /// Upper and lower case, digits, and no order in them.
 fn is_dense(core: &[u8]) -> bool {
-    core.iter().any(u8::is_ascii_uppercase)
-        && core.iter().any(u8::is_ascii_lowercase)
-        && core.iter().any(u8::is_ascii_digit)
-        && entropy(core) >= 4.2
+    core.iter().any(u8::is_ascii_uppercase) && core.iter().any(u8::is_ascii_lowercase) && core.iter().any(u8::is_ascii_digit) && entropy(core) >= 3.8
 }
 
 fn starts_like_key(core: &[u8]) -> bool {
-    core.starts_with(b"MII")
-        || core.starts_with(b"b3BlbnNzaC1rZXkt")
-        || core.starts_with(b"MHc")
-        || core.starts_with(b"MIG")
-        || core.starts_with(b"lQ")
+    core.starts_with(b"MII") || core.starts_with(b"b3BlbnNzaC1rZXkt") || core.starts_with(b"MHc") || core.starts_with(b"MIG") || core.starts_with(b"lQ")
 }
 
 fn is_public_marker(text: &[u8]) -> bool {
     let upper = text.to_ascii_uppercase();
-    memchr::memmem::find(&upper, b"-----").is_some()
-        && (memchr::memmem::find(&upper, b"CERTIFICATE").is_some()
-            || memchr::memmem::find(&upper, b"PUBLIC").is_some()
-            || memchr::memmem::find(&upper, b"SIGNATURE").is_some()
-            || memchr::memmem::find(&upper, b"MESSAGE").is_some())
+    memchr::memmem::find(&upper, b"-----").is_some() && (memchr::memmem::find(&upper, b"CERTIFICATE").is_some() || memchr::memmem::find(&upper, b"PUBLIC").is_some() || memchr::memmem::find(&upper, b"SIGNATURE").is_some() || memchr::memmem::find(&upper, b"MESSAGE").is_some())
 }
 
 fn is_public_path(path: &[u8]) -> bool {
-    [&b".crt"[..], b".cer", b".cert", b".pub", b".csr", b".svg", b".css", b".map", b".ipynb", b".eml"]
-        .iter()
-        .any(|end| path.ends_with(end))
+    [&b".crt"[..], b".cer", b".cert", b".pub", b".csr", b".svg", b".css", b".map", b".ipynb", b".eml"].iter().any(|end| path.ends_with(end))
 }
 
 fn is_key_path(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end))
-        || name.starts_with(b"id_")
+    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end)) || name.starts_with(b"id_")
 }
 
 /// The `Private-Lines: n` of a PuTTY file and the lines it announces.
 fn putty(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
     let mut last = line;
     while let Some(next) = region.next(last) {
-        match part(region.text(next)) {
-            Part::Body => push_body(region, next.start, next.end, PUTTY_KEY, out),
+        match part(region.text(next), b"") {
+            Part::Body(start, end) => out.push(Span { start: next.start + start, end: next.start + end, name: PUTTY_KEY }),
             Part::Blank => {}
             Part::Header | Part::Other => break,
         }

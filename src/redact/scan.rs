@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::assign::{self, Assignment, Form};
 use super::chance::entropy;
+use super::file_kind::FileKind;
 use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
 use super::vocab::{Action, Hit, Loaded, Vocabulary};
@@ -28,6 +29,9 @@ pub(super) struct Scratch {
 
 /// Adds the span of every secret in the region.
 pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<Span>) {
+    if FileKind::is_secret_file(region.path) {
+        whole_lines(region, out);
+    }
     let mut lower = std::mem::take(&mut scratch.lower);
     let mut at = 0;
     let mut resume = 0;
@@ -36,37 +40,32 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
         lower.clear();
         lower.extend_from_slice(&region.bytes[at..end]);
         lower.make_ascii_lowercase();
-        let mut scanner = Scanner {
-            region,
-            vocabulary: Vocabulary::shared(),
-            scratch,
-            out,
-            block: at,
-            lower: &lower,
-            depth: 0,
-            done: Done::default(),
-        };
+        let mut scanner = Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, block: at, lower: &lower, depth: 0, done: Done::default() };
         resume = scanner.block(resume.max(at), end);
         at = end;
     }
     scratch.lower = lower;
 }
 
+/// In a file that holds nothing but a secret, a line is one.
+fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
+    let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
+    while let Some(line) = current {
+        let text = region.text(line);
+        if text.len() >= 8 && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t')) && names::keeps(names::Promise::Password, Form::Bare, b"", text) {
+            out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
+        }
+        current = region.next(line);
+    }
+}
+
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
     let lower = text.to_ascii_lowercase();
-    let region = Region { bytes: text, prefix: 0, kind: super::file_kind::FileKind::Config, path: b"" };
+    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
     let mut out = Vec::new();
-    let mut scanner = Scanner {
-        region: &region,
-        vocabulary: Vocabulary::shared(),
-        scratch,
-        out: &mut out,
-        block: 0,
-        lower: &lower,
-        depth: 1,
-        done: Done::default(),
-    };
+    let mut scanner =
+        Scanner { region: &region, vocabulary: Vocabulary::shared(), scratch, out: &mut out, block: 0, lower: &lower, depth: 1, done: Done::default() };
     scanner.block(0, text.len());
     out.iter().map(|span| span.name).min()
 }
@@ -110,8 +109,7 @@ impl Scanner<'_, '_, '_> {
         while at < end {
             let Some(found) = candidates.next_from(at - self.block) else { break };
             let found = found + self.block;
-            let start = memchr::memrchr(b'\n', &bytes[at..found])
-                .map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
+            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
             let stop = memchr::memchr(b'\n', &bytes[found..]).map_or(end, |newline| found + newline);
             let line = self.region.line(start, stop);
             at = self.line(line).max(stop + 1);
@@ -145,7 +143,7 @@ impl Scanner<'_, '_, '_> {
                 }
                 Action::Dashes => {
                     if read <= line.end && line.start + hit.at < read {
-                        read = read.max(self.dashes(line, text));
+                        read = read.max(self.dashes(line));
                     }
                 }
                 Action::Manifest => {
@@ -155,10 +153,13 @@ impl Scanner<'_, '_, '_> {
                 }
             }
         }
-        if hits.iter().any(|hit| matches!(hit.action, Action::Assign)) && text.len() < 256 {
-            manifest::paired_value(self.region, line, self.out);
+        if text.len() < 256 && hits.iter().any(|hit| matches!(hit.action, Action::Assign | Action::Assigned(_))) {
+            let whole = 0..text.len();
+            let mut found = Vec::new();
+            manifest::paired_value(self.region, line, |value| self.vendor(lower, &whole, value, Form::Quoted, &hits), &mut found);
+            self.out.append(&mut found);
         }
-        if text.len() >= 60 && text.len() <= 128 && line.start >= self.done.fragment && keys::solid(text).is_some() {
+        if text.len() >= 32 && text.len() <= 160 && line.start >= self.done.fragment && keys::solid(text).is_some() {
             self.done.fragment = keys::fragment(self.region, line, self.out);
         }
         self.scratch.hits = hits;
@@ -176,11 +177,9 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn dashes(&mut self, line: Line, text: &[u8]) -> usize {
-        let telling = text.starts_with(b"Private-Lines")
-            || memchr::memmem::find(text, b"PRIVATE").is_some()
-            || memchr::memmem::find(text, b"KEY").is_some()
-            || memchr::memmem::find(text, b"private").is_some();
+    fn dashes(&mut self, line: Line) -> usize {
+        let lower = &self.lower[line.start - self.block..line.end - self.block];
+        let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
         if telling { keys::marked(self.region, line, self.out) } else { line.end }
     }
 
@@ -191,11 +190,7 @@ impl Scanner<'_, '_, '_> {
         if !is_boundary(text, at) {
             return;
         }
-        let Some(prefix) = prefixes
-            .iter()
-            .filter(|prefix| text[at..].starts_with(prefix.as_bytes()))
-            .max_by_key(|prefix| prefix.len())
-        else {
+        let Some(prefix) = prefixes.iter().filter(|prefix| text[at..].starts_with(prefix.as_bytes())).max_by_key(|prefix| prefix.len()) else {
             return;
         };
         let start = at + prefix.len();
@@ -227,50 +222,39 @@ impl Scanner<'_, '_, '_> {
         if text[..name.start].ends_with(b"://") {
             return name.end;
         }
-        let Some(Assignment { name, value, form }) = assign::read(text, at, self.region.kind) else {
-            return name.end;
-        };
-        let literal = &text[value.clone()];
-        if let Some(rule) = self.vendor(lower, &name, literal, form, hits) {
-            self.out.push(Span {
-                start: line.start + value.start,
-                end: line.start + value.end,
-                name: Name::Rule(rule),
-            });
-        } else if let Some(promise) = names::promise(&text[name.clone()])
-            && names::keeps(promise, form, &text[name.clone()], literal)
+        if let Some(Assignment { value, form, .. }) = assign::read(text, at, self.region.kind)
+            && let Some(rule) = self.judge(text, lower, &name, &text[value.clone()], form, hits)
         {
-            self.out.push(Span {
-                start: line.start + value.start,
-                end: line.start + value.end,
-                name: Name::Generic(promise.rule()),
-            });
+            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: rule });
+        } else if manifest::goes_on_below(&text[name.end..])
+            && let Some((start, end, form)) = manifest::value_below(self.region, line)
+            && let Some(rule) = self.judge(text, lower, &name, &self.region.bytes[start..end], form, hits)
+        {
+            self.out.push(Span { start, end, name: rule });
         }
         name.end
     }
 
+    /// Which rule, if any, says that a value given to this name is a secret.
+    fn judge(&self, text: &[u8], lower: &[u8], name: &std::ops::Range<usize>, literal: &[u8], form: Form, hits: &[Hit]) -> Option<Name> {
+        if let Some(rule) = self.vendor(lower, name, literal, form, hits) {
+            return Some(Name::Rule(rule));
+        }
+        let promise = names::promise(&text[name.clone()])?;
+        names::keeps(promise, form, &text[name.clone()], literal).then(|| Name::Generic(promise.rule()))
+    }
+
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.
-    fn vendor(
-        &self,
-        lower: &[u8],
-        name: &std::ops::Range<usize>,
-        value: &[u8],
-        form: Form,
-        hits: &[Hit],
-    ) -> Option<&'static str> {
+    fn vendor(&self, lower: &[u8], name: &std::ops::Range<usize>, value: &[u8], form: Form, hits: &[Hit]) -> Option<&'static str> {
         let reach = name.start.saturating_sub(VENDOR_REACH)..name.end;
-        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_)))
-            || names::is_about_only(&lower[name.clone()])
-            || form == Form::Doubtful && value.len() < 16
-        {
+        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_))) || names::is_about_only(&lower[name.clone()]) || form == Form::Doubtful && value.len() < 16 {
             return None;
         }
         hits.iter().filter(|hit| reach.contains(&hit.at)).find_map(|hit| {
             let Action::Assigned(rule) = hit.action else { return None };
             let loaded = &self.vocabulary.rules[usize::from(rule)];
             let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else { return None };
-            let fits =
-                charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
+            let fits = charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
             fits.then_some(loaded.rule.name)
         })
     }
@@ -317,20 +301,13 @@ impl Scanner<'_, '_, '_> {
         for captures in regex.captures_iter(text) {
             let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else { continue };
             let value = found.as_bytes();
-            if value.is_empty()
-                || filter::is_reference(value) && !value.starts_with(b"$")
-                || !self.accepts(loaded, value, value)
-            {
+            if value.is_empty() || filter::is_reference(value) && !value.starts_with(b"$") || !self.accepts(loaded, value, value) {
                 continue;
             }
             if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
-            self.out.push(Span {
-                start: line.start + start + found.start(),
-                end: line.start + start + found.end(),
-                name: Name::Rule(loaded.rule.name),
-            });
+            self.out.push(Span { start: line.start + start + found.start(), end: line.start + start + found.end(), name: Name::Rule(loaded.rule.name) });
         }
     }
 

@@ -1,6 +1,7 @@
 //! What people look at: the terminal, failures explained, reports.
 
 mod code_quality;
+pub mod doctor;
 pub mod explain;
 mod html;
 pub mod init;
@@ -16,6 +17,7 @@ mod timeline;
 pub use code_quality::{code_quality, code_quality_baseline};
 pub use html::html;
 pub use markdown::markdown;
+
 pub use plain::{config, document, failure, schema};
 pub use sarif::sarif;
 pub use shown::Shown;

@@ -61,14 +61,11 @@ pub fn schema(name: Option<&str>) -> Result<String> {
 }
 
 /// The one document that stdout is with `--format json`: the record, and the review where there is one.
-pub fn document(format: Format, record: &RunRecord, workdir: &Workdir) -> Option<String> {
-    if format != Format::Json {
-        return None;
-    }
-    let mut value = serde_json::to_value(Document::new(record)).ok()?;
+pub fn document(record: &RunRecord, workdir: &Workdir) -> String {
+    let mut value = serde_json::to_value(Document::new(record)).unwrap_or_default();
     let review: Option<ReviewOutput> = workdir.read_json(Artifact::Review).ok().flatten();
-    value["review"] = serde_json::to_value(review).ok()?;
-    Some(format!("{value:#}\n"))
+    value["review"] = serde_json::to_value(review).unwrap_or_default();
+    format!("{value:#}\n")
 }
 
 fn printable(line: &str) -> String {

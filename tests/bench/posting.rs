@@ -60,7 +60,7 @@ fn post(sandbox: &Sandbox, plan: &PostPlan, (base, head): (&str, &str), round: u
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let start = Instant::now();
     let client = Client::new(config, events.clone()).expect("a client");
-    let sent = runtime.block_on(send(plan, &client, &workdir, &events, &engine, &|plan, _| plan.summary_body.clone()));
+    let sent = runtime.block_on(send(plan, &client, &workdir, &events, &engine));
     let took = start.elapsed();
     assert!(sent.results.ok, "{:?}", sent.error);
     assert_eq!(fake.discussions().len(), DISCUSSIONS as usize);

@@ -213,3 +213,12 @@ async fn an_unfinished_merge_is_refused_by_name_or_shown_with_its_markers() {
     let whole = branch(&sandbox, None).await.unwrap();
     assert!(String::from_utf8_lossy(&whole.raw).contains("+<<<<<<< "));
 }
+
+#[tokio::test]
+async fn a_diff_beyond_all_measure_is_refused_and_not_cut() {
+    let sandbox = Sandbox::with_change();
+    sandbox.write("README.md", "row\n".repeat(100_000));
+    let git = git_in(&sandbox, &sandbox.repo()).with_max_output(10_000);
+    let said = help(&local(&git, &Local::Unstaged).await.unwrap_err());
+    assert!(said.contains("printed more than 10000 bytes"), "{said}");
+}

@@ -43,6 +43,59 @@ fn every_configuration_key_is_documented_with_its_default() {
     assert_generated("docs/configuration.md", "keys", &text);
 }
 
+#[test]
+fn every_code_is_documented_in_the_words_of_explain() {
+    let mut text = String::new();
+    let all = diffsan::view::explain::all();
+    for (kind, title) in [("error", "Errors"), ("skip", "Skips"), ("check", "Checks")] {
+        let _ = writeln!(text, "## {title}\n");
+        for known in all.iter().filter(|known| known.kind == kind) {
+            let _ = writeln!(text, "### `{}`\n\n{}\n\nWhat to do: {}\n", known.code, known.meaning, known.what_to_do);
+        }
+    }
+    assert_generated("docs/codes.md", "codes", &text);
+}
+
+#[test]
+fn every_artifact_is_documented() {
+    let text = document("docs/contracts.md");
+    for artifact in diffsan::workdir::Artifact::ALL {
+        let name = artifact.file_name().replace("attempt1", "attemptN");
+        assert!(text.contains(&format!("`{name}`")), "{name} is not in docs/contracts.md");
+    }
+}
+
+#[test]
+fn every_event_and_its_keys_are_documented() {
+    let text = document("docs/events.md");
+    let source = document("src/events.rs");
+    let names: Vec<_> = source.split("#[serde(rename = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(names.len() >= 13, "{names:?}");
+    for name in names {
+        assert!(text.contains(&format!("| `{name}` |")), "{name} is not in docs/events.md");
+    }
+}
+
+#[test]
+fn every_flag_of_every_command_is_in_the_help_and_the_documentation() {
+    use clap::CommandFactory as _;
+    let text = document("docs/configuration.md");
+    let mut commands = vec![diffsan::cli::Cli::command()];
+    commands.extend(diffsan::cli::Cli::command().get_subcommands().cloned());
+    for command in commands {
+        for argument in command.get_arguments() {
+            if let Some(flag) = argument.get_long().filter(|flag| !["help", "version"].contains(flag)) {
+                assert!(argument.get_help().is_some(), "--{flag} has no help");
+                assert!(text.contains(&format!("`--{flag}")), "--{flag} is not in docs/configuration.md");
+            }
+        }
+    }
+}
+
+fn document(path: &str) -> String {
+    std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
 fn config_rows(schema: &Value, definitions: &Value, defaults: &Value, prefix: &str, text: &mut String) {
     for (name, property) in schema["properties"].as_object().expect("a table of keys") {
         let key = format!("{prefix}{name}");

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod answers;
+mod configuration;
+mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use diffsan::contracts::{
     Category, ErrorCode, LineRange, LineRangeEnd, PlannedDiscussion, Position, PositionType, PostItem, PostKind,
-    PostPlan, Severity,
+    PostPlan, PriorDigest, Severity,
 };
 use diffsan::gitlab::Client;
-use diffsan::post::send::{Aftermath, Sent, send};
+use diffsan::post::send::{Sent, send};
+use diffsan::prior;
+use diffsan::workdir::Artifact;
 use serde_json::Value;
 
 use crate::gitlab::{ALICE, BOT, Failure, FakeGitLab, Moment, On};
@@ -53,25 +55,12 @@ fn plan(site: &Site, discussions: u32) -> PostPlan {
     }
 }
 
-/// The summary with what has no place of its own at its end.
-fn finish(plan: &PostPlan, aftermath: &Aftermath<'_>) -> String {
-    let mut body = plan.summary_body.clone();
-    if let Some(head) = aftermath.moved_to {
-        body.push_str(&format!("\nThe head is {head} now.\n"));
-    }
-    for left in &aftermath.leftovers {
-        let text = left.discussion.body_markdown.split("<!--").next().unwrap_or_default();
-        body.push_str(&format!("\nnot inline ({}): {text}\n", left.reason));
-    }
-    body
-}
-
 async fn post(site: &Site, plan: &PostPlan) -> Sent {
     post_with(site, plan, &site.client()).await
 }
 
 async fn post_with(site: &Site, plan: &PostPlan, client: &Client) -> Sent {
-    send(plan, client, &site.workdir, &site.events, &site.engine, &finish).await
+    send(plan, client, &site.workdir, &site.events, &site.engine).await
 }
 
 /// Everything of the plan is in GitLab exactly once.
@@ -202,7 +191,7 @@ async fn a_server_that_stays_broken_costs_retry_max_attempts_and_the_summary_has
     let sent = post(&site, &plan).await;
     assert!(sent.results.ok, "{:?}", sent.error);
     assert_once(&site.gitlab, &plan);
-    assert!(!site.gitlab.notes()[0].body.contains("not inline"));
+    assert!(!site.gitlab.notes()[0].body.contains("could not be posted"));
 }
 
 #[tokio::test]
@@ -277,7 +266,7 @@ async fn a_second_run_of_the_same_plan_writes_nothing() {
     let writes = site.gitlab.requests().iter().filter(|request| request.method != "GET").count();
 
     let elsewhere = ledger(&site.sandbox.root().join("another"), true);
-    let again = send(&plan, &site.client(), &elsewhere.1, &elsewhere.2, &elsewhere.0, &finish).await;
+    let again = send(&plan, &site.client(), &elsewhere.1, &elsewhere.2, &elsewhere.0).await;
     assert!(again.results.ok && again.results.items.iter().all(|item| item.already_there));
     assert!(again.results.items.iter().all(|item| item.gitlab_id.is_some()));
     assert_eq!(site.gitlab.requests().iter().filter(|request| request.method != "GET").count(), writes);
@@ -334,14 +323,14 @@ async fn a_run_cut_off_at_any_request_is_finished_by_the_next_with_one_copy_of_e
                 let held = tokio::task::spawn_blocking(move || reached.recv());
                 // The future is dropped where it stands, like a process that is killed.
                 tokio::select! {
-                    _ = send(&plan, &client, &workdir, &events, &engine, &finish) => panic!("not held at {boundary}"),
+                    _ = send(&plan, &client, &workdir, &events, &engine) => panic!("not held at {boundary}"),
                     held = held => held.expect("joined").expect("reached"),
                 }
             }
             gitlab.release();
             let (engine, workdir, events) = ledger(&path, false);
             let client = Client::new(quick(config), events.clone()).expect("a client");
-            let sent = send(&plan, &client, &workdir, &events, &engine, &finish).await;
+            let sent = send(&plan, &client, &workdir, &events, &engine).await;
             assert!(sent.results.ok, "{boundary} {moment:?}: {:?}", sent.error);
             assert_once(&gitlab, &plan);
         }
@@ -358,7 +347,7 @@ async fn a_moved_head_keeps_everything_out_of_the_lines_and_the_summary_has_it_i
     assert!(sent.results.ok && site.gitlab.discussions().is_empty());
     assert!(sent.results.items[1..].iter().all(|item| item.rung.as_deref() == Some("summary")));
     let body = &site.gitlab.notes()[0].body;
-    assert!(body.contains(&format!("The head is {newer} now")));
+    assert!(body.starts_with(&format!("This review is of commit `{}`", site.head)) && body.contains(&newer));
     assert!((0..3).all(|number| body.contains(&format!("finding number {number}"))));
     assert!(site.events_named("warning")[0]["message"].as_str().is_some_and(|text| text.contains(&newer)));
 }
@@ -459,7 +448,7 @@ async fn an_idempotent_summary_updates_the_newest_own_note_and_nobody_elses() {
     let fresh = ledger(&site.sandbox.root().join("second"), true);
     plan.prior_summary_note_id = Some(foreign);
     plan.summary_body = plan.summary_body.replace("sha256:aaaa", "sha256:bbbb");
-    let sent = send(&plan, &site.client(), &fresh.1, &fresh.2, &fresh.0, &finish).await;
+    let sent = send(&plan, &site.client(), &fresh.1, &fresh.2, &fresh.0).await;
     assert_eq!((sent.results.items[0].http_status, sent.results.items[0].gitlab_id), (Some(200), Some(own)));
     let bodies: Vec<_> = site.gitlab.notes().into_iter().map(|note| note.body).collect();
     assert_eq!(bodies.len(), 2);
@@ -488,7 +477,7 @@ async fn a_new_review_of_the_same_change_gets_its_own_summary() {
     plan.summary_markdown = "**0 findings**\n\nOn second thought.".into();
     plan.summary_body = format!("{}\n\n{TAG}\n{FINGERPRINT}\n", plan.summary_markdown);
     let fresh = ledger(&site.sandbox.root().join("second"), true);
-    let sent = send(&plan, &site.client(), &fresh.1, &fresh.2, &fresh.0, &finish).await;
+    let sent = send(&plan, &site.client(), &fresh.1, &fresh.2, &fresh.0).await;
     assert!(!sent.results.items[0].already_there && sent.results.items[0].gitlab_id != first);
     assert_eq!(site.gitlab.notes().len(), 2);
 }
@@ -523,4 +512,27 @@ async fn the_ledger_has_the_intent_before_and_the_result_after_each_write() {
     assert_eq!(states(&finding_id(0)), pair("done", Some(201)));
     assert_eq!(states(&finding_id(1)), pair("failed", Some(400)));
     assert_eq!(states("summary"), pair("done", Some(201)));
+}
+
+#[tokio::test]
+async fn a_plan_that_went_through_the_workdir_is_recognised_by_its_markers() {
+    let site = Site::new();
+    let mut plan = plan(&site, 3);
+    let fingerprint = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let digest = prior::encode(&PriorDigest { summary_hint: Some("The change is fine.".into()), ..Default::default() });
+    let markers = [
+        TAG.to_owned(),
+        prior::marker(&format!("fingerprint:sha256:{fingerprint}")),
+        prior::marker(&format!("prior_digest:{digest}")),
+    ];
+    plan.summary_body = format!("{}\n\n{}\n", plan.summary_markdown, markers.join("\n"));
+    site.workdir.json(Artifact::PostPlan, &plan).expect("written");
+    let read: PostPlan = site.workdir.read_json(Artifact::PostPlan).expect("readable").expect("there");
+    assert_eq!(read, plan);
+
+    assert!(post(&site, &plan).await.results.ok);
+    let fresh = ledger(&site.sandbox.root().join("second"), true);
+    let again = send(&read, &site.client(), &fresh.1, &fresh.2, &fresh.0).await;
+    assert!(again.results.items.iter().all(|item| item.already_there));
+    assert!(markers.iter().all(|marker| site.gitlab.notes()[0].body.contains(marker.as_str())));
 }

@@ -1,3 +1,5 @@
+//! Each check against its samples, and what a review of them says.
+
 use std::collections::HashSet;
 
 use super::*;

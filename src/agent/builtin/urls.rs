@@ -13,7 +13,7 @@ static USER_INFO: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 static PARAMETER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i-u)https?://[^\s'"`<>]{1,500}[?&](?:access_?token|auth_?token|private_?token|api_?key|client_?secret|password|secret|sig|token)=([^\s&'"`<>#]{8,300})"#,
+        r#"(?i-u)https?://([^\s'"`<>/?]{1,200})[^\s'"`<>]{0,500}[?&](?:access_?token|auth_?token|private_?token|api_?key|client_?secret|password|secret|sig|token)=([^\s&'"`<>#]{8,300})"#,
     )
     .ok()
 });
@@ -31,9 +31,11 @@ pub(super) fn has_credentials(line: &[u8]) -> bool {
     });
     user_info
         || PARAMETER.as_ref().is_some_and(|regex| {
-            regex.captures_iter(line).filter_map(|url| url.get(1)).any(|value| {
-                let value = text(value.as_bytes());
-                is_real(&value) && value.bytes().any(|byte| byte.is_ascii_digit())
+            regex.captures_iter(line).any(|url| {
+                let part = |index: usize| url.get(index).map_or_else(String::new, |part| text(part.as_bytes()));
+                let value = part(2);
+                let is_random = value.bytes().any(|byte| byte.is_ascii_digit()) || value.contains("[REDACTED]");
+                is_real(&value) && is_random && !is_example_host(&part(1))
             })
         })
 }
@@ -67,7 +69,7 @@ fn is_real(secret: &str) -> bool {
         secret.contains(['$', '{', '}', '%', '*', '(', ')', '<', '>', '|', '…']) || secret.contains("...");
     let is_masked = secret.len() > 2 && secret.chars().all(|c| secret.starts_with(c));
     // What stands in for a removed secret says that there was one.
-    lower.contains("[redacted]") || !(is_template || is_masked || WORDS.contains(&lower.as_str()))
+    lower.contains("[redacted]") || !(secret.len() < 4 || is_template || is_masked || WORDS.contains(&lower.as_str()))
 }
 
 fn is_example_host(host: &str) -> bool {
@@ -90,7 +92,7 @@ mod tests {
             "url: 'amqp://svc:Tr0ub4dor@mq.prod/vhost'",
             "redis://:s3cr3tvalue@cache.prod:6379/0",
             "curl 'https://api.corp/v1/items?access_token=9f8e7d6c5b4a39281706'",
-            "https://files.corp/x?sig=[REDACTED]1",
+            "https://files.corp/x?sig=[REDACTED]",
         ];
         let quiet = [
             "postgres://user:password@db.internal/app",
@@ -102,6 +104,8 @@ mod tests {
             "https://user:<password>@corp/",
             "https://user:{password}@corp/",
             "https://user:%s@corp/",
+            "https://u:p@corp/x.git",
+            "https://api.example.com/path?access_token=h480djs93hd8",
             "https://user:*****@corp/",
             "https://gitlab.com/group/repo",
             "https://gitlab.com:8443/a@b",

@@ -85,6 +85,21 @@ pub(super) fn quote_fence(line: &str) -> Option<usize> {
     line.bytes().take(at).all(|byte| b" \t>*+-.)0123456789".contains(&byte)).then_some(at)
 }
 
+/// A line that only opens or closes a folded block, as it reads without folding: its title, or nothing.
+pub(super) fn unfolded(line: &str) -> Option<String> {
+    let tags = line.trim();
+    if tags == "</details>" {
+        return Some(String::new());
+    }
+    let inside = ["<details>", "<details open>"].iter().find_map(|tag| tags.strip_prefix(tag)).map(str::trim);
+    let summary = inside.unwrap_or(tags).strip_prefix("<summary>").and_then(|rest| rest.strip_suffix("</summary>"));
+    match (inside, summary.map(str::trim)) {
+        (_, Some(title)) if !title.is_empty() && !title.contains('<') => Some(format!("**{title}**")),
+        (Some(""), None) => Some(String::new()),
+        _ => None,
+    }
+}
+
 /// Languages that a fence may name; GitLab hands some others to renderers, to servers, or to the "apply" button.
 pub(super) const LANGUAGES: &str = "\
     asm awk bash bat c c++ cmake conf console cpp cs csharp css csv cuda cxx d dart diff docker dockerfile \

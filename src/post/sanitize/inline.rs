@@ -60,7 +60,7 @@ pub(super) fn bracket_reference(text: &str) -> Option<usize> {
     let end = inside.iter().position(|byte| *byte == b']')?;
     let (name, value) = std::str::from_utf8(&inside[..end]).ok()?.split_once(':')?;
     let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let is_value = !value.is_empty() && !value.contains([' ', '\t', '`', '|', '[', '\\']);
+    let is_value = !value.is_empty() && !value.contains([' ', '\t', '`', '|']);
     (is_name && is_value).then_some(end + 2)
 }
 

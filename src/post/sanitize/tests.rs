@@ -120,6 +120,20 @@ fn fences_are_closed_and_take_the_only_form() {
 }
 
 #[test]
+fn foreign_folds_are_laid_open() {
+    for (text, expected) in [
+        ("<details>\n<summary>More @all</summary>\n\ntext\n\n</details>", "**More \\@all**\n\ntext"),
+        ("<details><summary>More</summary>\ntext", "**More**\ntext"),
+        ("a\n</details>\nb", "a\n\nb"),
+        ("<summary>/close</summary>", "**/close**"),
+        ("<details>x</details>", "\\<details>x\\</details>"),
+        ("<summary><img src=x></summary>", "\\<summary>\\<img src=x>\\</summary>"),
+    ] {
+        assert_eq!(clean(text), expected.trim_matches('\n'), "{text:?}");
+    }
+}
+
+#[test]
 fn every_kind_is_counted() {
     let counts = markdown("Closes #1 @a ![x](y) <b> https://x.example\n/close\n<!-- diffsan:x -->\n```mermaid").counts;
     let kinds: Vec<&str> = counts.keys().map(String::as_str).collect();
@@ -220,6 +234,8 @@ pub(crate) fn hostile() -> impl Strategy<Value = String> {
         "<!--",
         "-->",
         "<details>",
+        "<summary>",
+        "</summary>",
         "</details>",
         "<pre>",
         "</pre>",

@@ -3,6 +3,7 @@
 use crate::contracts::PostPlan;
 use crate::error::Result;
 use crate::gitlab::{Client, Discussion, MergeRequest, Note, NotePosition, Posted, User};
+use crate::post::render::marker_id;
 use crate::prior::{MARKER, finding_marker};
 
 /// How one item of the plan is recognised.
@@ -68,7 +69,7 @@ impl Seen {
 
 impl Key {
     pub(super) fn finding(finding_id: &str) -> Self {
-        Self::Finding { marker: finding_marker(finding_id) }
+        Self::Finding { marker: finding_marker(&marker_id(finding_id)) }
     }
 
     /// The tag's marker has no further colon; the fingerprint's says so.

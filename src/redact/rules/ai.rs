@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // OpenAI, Anthropic, Google.
+
     prefixed("OPENAI_PROJECT_KEY", &["sk-proj-"], Token, (40, 260))
         .hits(&[
             (r#"<add key="openai_project_key" value="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" />"#, "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"),
@@ -76,7 +77,9 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'AQ.Ab8RN6aC-ht_OtScgrlifam6rDHyCCmIGQdsr0AX3zt9GSxA4i']", "AQ.Ab8RN6aC-ht_OtScgrlifam6rDHyCCmIGQdsr0AX3zt9GSxA4i"),
         ])
         .misses(&["# the console shows AQ.Ab8RfIWgXt and asks for the rest"]),
+
     // Other models.
+
     prefixed("HUGGINGFACE_TOKEN", &["hf_"], Alnum, (30, 40))
         .entropy(3.0)
         .hits(&[
@@ -91,7 +94,7 @@ pub(super) static RULES: &[Rule] = &[
             ("export HUGGINGFACE_ORG_TOKEN='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'", "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"),
         ])
         .misses(&["# the console shows api_org_eq1yj6 and asks for the rest"]),
-    assigned("COHERE_API_KEY", &["cohere", "coapikey", "co_apikey"], Alnum, (40, 40))
+    assigned("COHERE_API_KEY", &["cohere", "coapikey"], Alnum, (40, 40))
         .entropy(3.0)
         .allow(&["^[0-9a-f]+$", "^[^0-9]+$"])
         .hits(&[
@@ -204,7 +207,7 @@ pub(super) static RULES: &[Rule] = &[
             ("  elevenlabs_api_key: sk_9deb404c1dc03d28763496e56bd13bf7d7ccdcef304d4d3b", "sk_9deb404c1dc03d28763496e56bd13bf7d7ccdcef304d4d3b"),
         ])
         .misses(&["sk_buff *skb = alloc_skb(len, GFP_KERNEL);"]),
-    assigned("ELEVENLABS_LEGACY_KEY", &["elevenlabs", "xiapikey", "xi_apikey"], HexLower, (32, 32))
+    assigned("ELEVENLABS_LEGACY_KEY", &["elevenlabs", "xiapikey"], HexLower, (32, 32))
         .hits(&[
             (r#"  "elevenlabs_api_key": "01c103b633001ab490deca1c28ed3d8c","#, "01c103b633001ab490deca1c28ed3d8c"),
             ("const xiApiKey = 'd60bafa04ad61fc8ce1a21686baf3160';", "d60bafa04ad61fc8ce1a21686baf3160"),

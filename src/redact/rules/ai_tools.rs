@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Search, tracing and vector stores.
+
     prefixed("TAVILY_API_KEY", &["tvly-"], Token, (20, 60))
         .hits(&[
             (r#"let client = Client::new("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");"#, "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"),
@@ -121,7 +122,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "opik_api_key": "8Cs3kcFxVXyWxKDx1HGa2EOjc","#, "8Cs3kcFxVXyWxKDx1HGa2EOjc"),
         ])
         .misses(&[r#"comet_region = "eu-central-1""#]),
+
     // Agents, sandboxes, media.
+
     prefixed("E2B_API_KEY", &["e2b_", "sk_e2b_"], HexLower, (36, 44))
         .hits(&[
             ("E2B_API_KEY=e2b_f0bbd5408d3c9124b33739cd3151bbf0efd87631", "e2b_f0bbd5408d3c9124b33739cd3151bbf0efd87631"),

@@ -6,6 +6,7 @@ use super::{assigned, pattern};
 
 pub(super) static RULES: &[Rule] = &[
     // Microsoft. Keys with a fixed signature at a fixed place, then those known by the field that holds them.
+
     pattern(
         "AZURE_STORAGE_KEY",
         &["+ast"],

@@ -1,11 +1,14 @@
 //! The large clouds: Amazon, Google, Alibaba, Tencent and others.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Amazon.
+
     prefixed("AWS_ACCESS_KEY_ID", &["AKIA", "ASIA", "ABIA", "ACCA"], Upper, (16, 16))
         .allow(&["EXAMPLE$"])
         .hits(&[
@@ -74,7 +77,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AMAZON_LWA_TOKEN",
         &["atza|", "atzr|"],
-        r"\bAtz[ar]\|[\w+/=-]{40,2000}",
+        r"\bAtz[ar]\|[\w+/=-]{40,}",
     )
         .hits(&[
             ("refresh_token: Atzr|IwEBI6TAwhCdQlTdKSxaZGtPhYvUBWt1TPCSAQlAeJehjr6wAMrWb7D63i69rmRYWByi4R4Xojs26WENIeJDVf", "Atzr|IwEBI6TAwhCdQlTdKSxaZGtPhYvUBWt1TPCSAQlAeJehjr6wAMrWb7D63i69rmRYWByi4R4Xojs26WENIeJDVf"),
@@ -84,7 +87,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "AWS_PRESIGNED_URL",
         &["x-amz-signature=", "x-amz-security-token="],
-        "(?i)X-Amz-(?:Signature|Security-Token)=([0-9A-Za-z%+/=_-]{40,3000})",
+        "(?i)X-Amz-(?:Signature|Security-Token)=([0-9A-Za-z%+/=_-]{40,})",
     )
         .hits(&[
             ("https://acme.s3.amazonaws.com/a.zip?X-Amz-Date=20240102T030405Z&X-Amz-Expires=900&X-Amz-Signature=01df51844de456c2227f2850befde84ba81b45cc0f2675bce1d3f999f07f4a5a", "01df51844de456c2227f2850befde84ba81b45cc0f2675bce1d3f999f07f4a5a"),
@@ -97,10 +100,13 @@ pub(super) static RULES: &[Rule] = &[
         "(?i)[?&]Signature=([0-9A-Za-z%+/=]{20,80})",
     )
         .hits(&[
-            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D", "KbdUJC%ngPsZ3LdsI9DOeeG02Zy%3D"),
+            ("https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Expires=1710000000&Signature=KbdUJCngPsZ3LdsI9DOeeG02Zry%3D", "KbdUJCngPsZ3LdsI9DOeeG02Zry%3D"),
+            (r#"url: "https://c.s3.amazonaws.com/y?Signature=1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D&AWSAccessKeyId=$ID""#, "1hadmh1uB2uQIsvKTCF8Q3sIEqx%3D"),
         ])
         .misses(&["https://b.s3.amazonaws.com/x?AWSAccessKeyId=$ID&Signature=$SIG"]),
+
     // Google.
+
     prefixed("GCP_API_KEY", &["AIza"], Token, (35, 35))
         .hits(&[
             ("GCP_API_KEY=AIzaSygkLCLzll_3jJzkzVRpu-TjOiT70qRiXm9", "AIzaSygkLCLzll_3jJzkzVRpu-TjOiT70qRiXm9"),
@@ -151,7 +157,9 @@ pub(super) static RULES: &[Rule] = &[
             ("webhook: https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages?token=6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D", "6WrSkjYA09C91PG2ZbpxmIh66ayc0144KylZ-MY21A%3D"),
         ])
         .misses(&["https://chat.googleapis.com/v1/spaces/AAAAx1Yq0bE/messages"]),
+
     // Alibaba, Tencent, Huawei, Baidu, ByteDance.
+
     prefixed("ALIBABA_ACCESS_KEY_ID", &["LTAI"], Alnum, (12, 24))
         .entropy(3.0)
         .hits(&[
@@ -192,7 +200,7 @@ pub(super) static RULES: &[Rule] = &[
             ("cos_secret: QGEvK2xUjmFEenf8P9yRJ9HYhTCIb0p7", "QGEvK2xUjmFEenf8P9yRJ9HYhTCIb0p7"),
         ])
         .misses(&[r#"tencentcloud_region = "eu-central-1""#]),
-    assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hw_secret", "hwaccess", "hw_access", "obssecret"], Alnum, (40, 40))
+    assigned("HUAWEI_CLOUD_SECRET", &["huawei", "hwsecret", "hwaccess", "obssecret"], Alnum, (40, 40))
         .entropy(3.0)
         .allow(&["^[0-9a-f]+$", "^[^0-9]+$"])
         .hits(&[
@@ -217,7 +225,9 @@ pub(super) static RULES: &[Rule] = &[
             ("export VOLCENGINE_ACCESS_KEY='AKLTLgMzMg3L67quka7x79CEq1mhgk8wD7sNJnnMKfMNWXL'", "AKLTLgMzMg3L67quka7x79CEq1mhgk8wD7sNJnnMKfMNWXL"),
         ])
         .misses(&["# the console shows AKLT1D2B8p and asks for the rest"]),
+
     // Yandex, Oracle, IBM.
+
     prefixed("YANDEX_API_KEY", &["AQVN"], Token, (35, 40))
         .hits(&[
             ("- echo AQVNi0qI9h8PcgoPU4eRjOhwtrgYLvNeowDxSYVb | tool login", "AQVNi0qI9h8PcgoPU4eRjOhwtrgYLvNeowDxSYVb"),
@@ -248,7 +258,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "YANDEX_IAM_TOKEN",
         &["t1."],
-        r"\bt1\.[0-9A-Za-z_-]{10,300}={0,2}\.[0-9A-Za-z_-]{86}={0,2}",
+        r"\bt1\.[0-9A-Za-z_-]{10,}={0,2}\.[0-9A-Za-z_-]{86}={0,2}",
     )
         .hits(&[
             ("YC_TOKEN=t1.9euelZCdY35isDhcncT7nWrN6C0X-Cq-F_xtBrXSwAo6BEZt0N-8d1ZN_GSu9KKwN_.fWXqQ5U6dgTL48ojtuWIGfbaySMjjvuXnIygxBNIPt9p1GP0ero7G2DSMAbLBdBhV0mANXpLhTtfFbzIakXJ6j", "t1.9euelZCdY35isDhcncT7nWrN6C0X-Cq-F_xtBrXSwAo6BEZt0N-8d1ZN_GSu9KKwN_.fWXqQ5U6dgTL48ojtuWIGfbaySMjjvuXnIygxBNIPt9p1GP0ero7G2DSMAbLBdBhV0mANXpLhTtfFbzIakXJ6j"),
@@ -280,7 +290,9 @@ pub(super) static RULES: &[Rule] = &[
             ("sid=00D5g000001CmfS!AQ8b8APmvYbGktZ9zqQbaW3BhKUGHIzlU86pYjZssuaTG8MjXd9HQINag66iemMTACS93hOwDkhjDmTLygTux3l3yFeqFGrp; path=/", "00D5g000001CmfS!AQ8b8APmvYbGktZ9zqQbaW3BhKUGHIzlU86pYjZssuaTG8MjXd9HQINag66iemMTACS93hOwDkhjDmTLygTux3l3yFeqFGrp"),
         ])
         .misses(&[r#"orgId = "00D5g0000012345""#]),
+
     // Further keys.
+
     prefixed("AWS_APPSYNC_KEY", &["da2-"], Lower, (26, 26))
         .hits(&[
             ("The value da2-ihsup4vjp355qjvra9aff151vn was rotated last week.", "da2-ihsup4vjp355qjvra9aff151vn"),
@@ -294,7 +306,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"cosmos_key = "+eePCzorqZl4vQgtg/PIeVbL3yWmhu+GLCf0eNlBpqwawq/MJCL+HHtdXATm815Bk4ZB/OeEZEIoPpT6si8I2t==""#, "+eePCzorqZl4vQgtg/PIeVbL3yWmhu+GLCf0eNlBpqwawq/MJCL+HHtdXATm815Bk4ZB/OeEZEIoPpT6si8I2t=="),
         ])
         .misses(&[r#"azure_region = "eu-central-1""#]),
-    assigned("CLOUDFLARE_R2_KEY", &["r2accesskeyid", "r2_accesskeyid", "r2accesskey", "r2_accesskey", "r2keyid", "r2_keyid", "r2secret", "r2_secret"], HexLower, (32, 64))
+    assigned("CLOUDFLARE_R2_KEY", &["r2accesskeyid", "r2accesskey", "r2keyid", "r2secret"], HexLower, (32, 64))
         .hits(&[
             ("R2_ACCESS_KEY_ID=23b6e351120b5c3f7c5f3e1af512aa49", "23b6e351120b5c3f7c5f3e1af512aa49"),
             ("r2_secret: 4dd1a5d346fa33d941eb295e8a5d11770159cc718c754ec1c6b888a8b99e1427", "4dd1a5d346fa33d941eb295e8a5d11770159cc718c754ec1c6b888a8b99e1427"),
@@ -322,7 +334,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"<add key="nebius_key" value="v1.CmMKHHN52vsnGEIuUNTlWospLnzXum0PZDPes3cMyF1zdAqrpare2F-vEky9JJVWJYB2IbayR903NiHSJk3DCBSS7ybddGKnfnTqNB-XwKV3fn0gLSaQ7koRxn18bbJn" />"#, "v1.CmMKHHN52vsnGEIuUNTlWospLnzXum0PZDPes3cMyF1zdAqrpare2F-vEky9JJVWJYB2IbayR903NiHSJk3DCBSS7ybddGKnfnTqNB-XwKV3fn0gLSaQ7koRxn18bbJn"),
         ])
         .misses(&["# the console shows v1.CmAtVh4Y and asks for the rest"]),
+
     // The other half of a pair.
+
     nearby(
         "ALIBABA_SECRET_NEARBY",
         &["ltai"],

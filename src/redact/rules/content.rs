@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Content.
+
     prefixed("CONTENTFUL_PAT", &["CFPAT-"], Token, (36, 64))
         .hits(&[
             ("https://api.example.com/v1/items?auth=CFPAT-09ZjH-ulUz0ye2TK268QC0PObiUu76dfKnxEHOfJJfx&page=2", "CFPAT-09ZjH-ulUz0ye2TK268QC0PObiUu76dfKnxEHOfJJfx"),
@@ -68,7 +69,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"recaptcha_secret_key = "6LfIwn8_d96yOqZxRIy8rtoZm3BTm-xj7P_6ykXa""#, "6LfIwn8_d96yOqZxRIy8rtoZm3BTm-xj7P_6ykXa"),
         ])
         .misses(&[r#"disqus_region = "eu-central-1""#]),
+
     // Maps and data.
+
     prefixed("MAPBOX_SECRET_TOKEN", &["sk.eyJ", "pk.eyJ", "tk.eyJ"], Dotted, (50, 300))
         .hits(&[
             ("- echo sk.eyJ1IjoivEdLHu76guf2iNgrZGc3NBpfOqkFehL4BMHRtivJ4XtTB75i7XPnjqhy.Ie-dAJf5XFUvpQ6Iy3j1zx | tool login", "sk.eyJ1IjoivEdLHu76guf2iNgrZGc3NBpfOqkFehL4BMHRtivJ4XtTB75i7XPnjqhy.Ie-dAJf5XFUvpQ6Iy3j1zx"),
@@ -148,6 +151,16 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', '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']", "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"),
         ])
         .misses(&["# the console shows s-s4t2ud-c7cca5 and asks for the rest"]),
+    pattern(
+        "SIDEKIQ_CREDENTIAL",
+        &["contribsys"],
+        r#"(?i)BUNDLE_(?:GEMS|ENTERPRISE)__CONTRIBSYS__COM["\x27]?\s{0,3}[:=]\s{0,3}["\x27]?([0-9a-f]{8}:[0-9a-f]{8})\b"#,
+    )
+        .hits(&[
+            ("BUNDLE_GEMS__CONTRIBSYS__COM=0caa41e1:c0484905", "0caa41e1:c0484905"),
+            (r#"bundle_enterprise__contribsys__com: "23a1fa08:69ca0d26""#, "23a1fa08:69ca0d26"),
+        ])
+        .misses(&[r#"source "https://gems.contribsys.com/" do"#]),
     assigned("BEAMER_TOKEN", &["beamer"], AnyBase64, (46, 46))
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -171,7 +184,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "wakatime_key": "waka_cb2563f0-aa76-4e7e-abfd-512faf6e7dc9","#, "waka_cb2563f0-aa76-4e7e-abfd-512faf6e7dc9"),
         ])
         .misses(&["# the console shows waka_11bc16 and asks for the rest"]),
+
     // Makers.
+
     assigned("ADAFRUIT_IO_KEY", &["adafruit", "blynk", "thingspeak", "ubidots", "losant", "particleio"], Token, (16, 48))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Exchanges, chains and wallets.
+
     assigned("BINANCE_KEY", &["binance"], Alnum, (64, 64))
         .entropy(3.5)
         .allow(&["^[^0-9]+$"])

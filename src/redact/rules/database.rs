@@ -8,6 +8,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Hosted databases.
+
     prefixed("PLANETSCALE_TOKEN", &["pscale_tkn_", "pscale_pw_", "pscale_oauth_", "pscale_app_secret_"], Dotted, (30, 80))
         .hits(&[
             (r#"<add key="planetscale_token" value="pscale_tkn_vr1Krf2Rzd8hgQyPw1t4J86EyAW8xSYncJDPthQTKnd" />"#, "pscale_tkn_vr1Krf2Rzd8hgQyPw1t4J86EyAW8xSYncJDPthQTKnd"),
@@ -119,7 +120,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "CONVEX_DEPLOY_KEY",
         &["prod:", "dev:", "preview:", "project:"],
-        r"\b(?:prod|dev|preview|project):[a-z][\w:-]{2,60}\|[\w=+/-]{20,400}",
+        r"\b(?:prod|dev|preview|project):[a-z][\w:-]{2,60}\|[\w=+/-]{20,}",
     )
         .hits(&[
             ("CONVEX_DEPLOY_KEY=prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO", "prod:happy-otter-123|eyJ2MiZA0G34C7L6lFz04AahdvtyqcbkF6X90XZBbv0mLqCbB4bAxmDnSgO3eXQBBO"),
@@ -129,7 +130,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "PRISMA_ACCELERATE_KEY",
         &["prisma://", "prisma+postgres://"],
-        r#"prisma(?:\+postgres)?://[^\s"\x27]{4,200}[?&]api_key=([\w.-]{20,1000})"#,
+        r#"prisma(?:\+postgres)?://[^\s"\x27]{4,200}[?&]api_key=([\w.-]{20,})"#,
     )
         .hits(&[
             (r#"DATABASE_URL="prisma://accelerate.prisma-data.net/?api_key=adde9PRtMZBIu7uIo6HjshQHlktqUiQX03ZxcEsGs1_YgHnQmvBpgyouKKRrl""#, "adde9PRtMZBIu7uIo6HjshQHlktqUiQX03ZxcEsGs1_YgHnQmvBpgyouKKRrl"),
@@ -178,7 +179,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "redislabs_key": "33SMPRTJXJGNR2VUJZLVD9DI76PA9LMQKVI0F3F9rf","#, "33SMPRTJXJGNR2VUJZLVD9DI76PA9LMQKVI0F3F9rf"),
         ])
         .misses(&[r#"rediscloud_region = "eu-central-1""#]),
+
     // Search, streams, warehouses.
+
     assigned("ALGOLIA_KEY", &["algolia"], HexLower, (32, 32))
         .hits(&[
             ("algolia_admin_key: c261d770320f0a79f5d307f49d0869f2", "c261d770320f0a79f5d307f49d0869f2"),
@@ -303,13 +306,15 @@ pub(super) static RULES: &[Rule] = &[
             ("const stitchdataToken = 'SwmSuTNOMH6WjA33ZlRgUf8KugIByx0U';", "SwmSuTNOMH6WjA33ZlRgUf8KugIByx0U"),
         ])
         .misses(&[r#"fivetran_region = "eu-central-1""#]),
-    assigned("HASURA_SECRET", &["hasuragraphqladminsecret", "hasuraadminsecret", "xhasuraadminsecret", "x_hasuraadminsecret"], Visible, (8, 200))
+    assigned("HASURA_SECRET", &["hasuragraphqladminsecret", "hasuraadminsecret", "xhasuraadminsecret"], Visible, (8, 200))
         .hits(&[
             ("const hasuraAdminSecret = 'K2cXlM!ckjvD!TS6vsgw';", "K2cXlM!ckjvD!TS6vsgw"),
             (r#"x_hasura_admin_secret = "cXVjuQtgQITiZOYgHmPl""#, "cXVjuQtgQITiZOYgHmPl"),
         ])
         .misses(&[r#"hasura_region = "eu-central-1""#]),
+
     // More.
+
     prefixed("TURSO_TOKEN", &["turso_"], Token, (24, 200))
         .entropy(3.5)
         .allow(&["^turso_[a-z_]+$"])

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // GitLab. The body may be routable (`<payload>.<version>.<checksum>`), hence the dots.
+
     prefixed("GITLAB_PAT", &["glpat-"], Dotted, (20, 320))
         .hits(&[
             ("args: ['--auth', 'glpat-CWoJZU1pr-6HmN2MKAgu']", "glpat-CWoJZU1pr-6HmN2MKAgu"),
@@ -122,7 +123,9 @@ pub(super) static RULES: &[Rule] = &[
             r#"curl --header "PRIVATE-TOKEN: $GITLAB_TOKEN" "$URL""#,
             r#"curl --header "PRIVATE-TOKEN: <your_access_token>" "$URL""#,
         ]),
+
     // GitHub.
+
     prefixed("GITHUB_TOKEN", &["ghp_"], Alnum, (36, 251))
         .hits(&[
             ("  github_token: ghp_HoxLSc4W5gnkbowntEM91jDQM8LQhujEbPPT", "ghp_HoxLSc4W5gnkbowntEM91jDQM8LQhujEbPPT"),
@@ -169,19 +172,21 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "token": "v1.4d0795ebc7a79c484c9b9b0f598f4049e06a639a","#, "v1.4d0795ebc7a79c484c9b9b0f598f4049e06a639a"),
         ])
         .misses(&["uses: actions/checkout@v1.4.0"]),
-    assigned("GITHUB_LEGACY_TOKEN", &["githubtoken", "githubpat", "githubaccesstoken", "githuboauthtoken", "ghtoken", "gh_token"], HexLower, (40, 40))
+    assigned("GITHUB_LEGACY_TOKEN", &["githubtoken", "githubpat", "githubaccesstoken", "githuboauthtoken", "ghtoken"], HexLower, (40, 40))
         .hits(&[
             (r#"github_token = "97911f1cad40ede2ecaae7d87930de8c5ca8bf93""#, "97911f1cad40ede2ecaae7d87930de8c5ca8bf93"),
             ("GH_TOKEN=177b57c846a34f6d87da7eb4eb75ca8908f81e59", "177b57c846a34f6d87da7eb4eb75ca8908f81e59"),
         ])
         .misses(&["github_sha: 3f786850e387550fdab836ed7e6dc881de23001b"]),
-    assigned("GITHUB_OAUTH_CLIENT_SECRET", &["githubclientsecret", "githubappsecret", "githuboauthsecret", "ghclientsecret", "gh_clientsecret"], HexLower, (40, 40))
+    assigned("GITHUB_OAUTH_CLIENT_SECRET", &["githubclientsecret", "githubappsecret", "githuboauthsecret", "ghclientsecret"], HexLower, (40, 40))
         .hits(&[
             (r#"  "github_client_secret": "569cc9e6a2559de91e602c99a97ac2dcd92722fe","#, "569cc9e6a2559de91e602c99a97ac2dcd92722fe"),
             ("const githubAppSecret = '41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f';", "41e0d8c3e1951ab0d19afa2e5c863a5e99f1839f"),
         ])
         .misses(&["github_ref: refs/heads/main"]),
+
     // Bitbucket and Atlassian.
+
     prefixed("BITBUCKET_APP_PASSWORD", &["ATBB"], Alnum, (24, 36))
         .hits(&[
             (r#"let client = Client::new("ATBBL9trw5t8xftegSiakTOu2hj418852E6F");"#, "ATBBL9trw5t8xftegSiakTOu2hj418852E6F"),
@@ -231,7 +236,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"bitbucket_oauth = "NklDlwSdX7YzNpw5JvxjTrQx04FhP9Vl""#, "NklDlwSdX7YzNpw5JvxjTrQx04FhP9Vl"),
         ])
         .misses(&[r#"bitbucket_region = "eu-central-1""#]),
+
     // Others.
+
     prefixed("SOURCEGRAPH_TOKEN", &["sgp_", "slk_", "sgd_"], Word, (40, 64))
         .hits(&[
             ("export SOURCEGRAPH_TOKEN='sgp_f218b8873b2a5b048621bad6913e0ea5653f8fae'", "sgp_f218b8873b2a5b048621bad6913e0ea5653f8fae"),
@@ -261,7 +268,9 @@ pub(super) static RULES: &[Rule] = &[
             ("  phabricator_token: api-1kq7sofe7s976juw4t596vhpvrdr", "api-1kq7sofe7s976juw4t596vhpvrdr"),
         ])
         .misses(&["api-gatewayconfigurationservice", "cli-tools"]),
+
     // Workspaces.
+
     prefixed("GITPOD_TOKEN", &["gitpod_pat_"], Dotted, (30, 120))
         .hits(&[
             (r#"<add key="gitpod_token" value="gitpod_pat_6W3YjynbRV9XUPZ7JzerjNs_x_8obM2Z0vETruXfHA.IcbEbJj4FWVnOc023SqFh2fvZAmJV50QPnlrY188" />"#, "gitpod_pat_6W3YjynbRV9XUPZ7JzerjNs_x_8obM2Z0vETruXfHA.IcbEbJj4FWVnOc023SqFh2fvZAmJV50QPnlrY188"),

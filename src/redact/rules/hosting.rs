@@ -1,11 +1,14 @@
 //! Hosting, build systems, delivery networks and domain names.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Build and deploy.
+
     prefixed("CIRCLECI_TOKEN", &["CCIPAT_", "CCIPRJ_"], Word, (40, 80))
         .hits(&[
             ("  circleci_token: CCIPAT_45AvpAqebUC4WCa65ohKpr_97ca0051579c30571ae9da82b4f9fc0a6e4b4fb9", "CCIPAT_45AvpAqebUC4WCa65ohKpr_97ca0051579c30571ae9da82b4f9fc0a6e4b4fb9"),
@@ -85,7 +88,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"let client = Client::new("depot_user_fdf9afaff01033c9500c737f64a3999af2e64f7f10cb41514d28dd85bf08baa7");"#, "depot_user_fdf9afaff01033c9500c737f64a3999af2e64f7f10cb41514d28dd85bf08baa7"),
         ])
         .misses(&["# the console shows depot_project_2b396e and asks for the rest"]),
+
     // Platforms.
+
     prefixed("NETLIFY_TOKEN", &["nfp_", "nfc_", "nfb_", "nfo_", "nfu_"], Alnum, (30, 50))
         .hits(&[
             (r#"    "netlify_token": "nfp_wuHDSDh2xWZj840km6kvZBjW3ABG2bc6Oohz","#, "nfp_wuHDSDh2xWZj840km6kvZBjW3ABG2bc6Oohz"),
@@ -162,7 +167,7 @@ pub(super) static RULES: &[Rule] = &[
             ("const railwayToken = '4b09fe76-880a-449a-853b-74b5986470a9';", "4b09fe76-880a-449a-853b-74b5986470a9"),
             (r#"railway_api_token = "203cc535-bfb8-4a41-b02c-cbdfad8d7b39""#, "203cc535-bfb8-4a41-b02c-cbdfad8d7b39"),
         ])
-        .misses(&[r#"railway_service = "web""#]),
+        .misses(&[r#"railway_service = "web""#, "RAILWAY_PROJECT_ID=7b2e4d1c-9f3a-4c8b-a5d6-1e2f3a4b5c6d"]),
     prefixed("RENDER_API_KEY", &["rnd_"], Alnum, (24, 48))
         .entropy(3.0)
         .allow(&["^rnd_[a-z]+$"])
@@ -186,7 +191,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "surge_token": "dF9W6AGyXx04Q0QngkZpPUeNfPHVT8ww1zOLntnvmqoza1xPNgmrwaAN0M4txAgQ","#, "dF9W6AGyXx04Q0QngkZpPUeNfPHVT8ww1zOLntnvmqoza1xPNgmrwaAN0M4txAgQ"),
         ])
         .misses(&[r#"koyeb_region = "eu-central-1""#]),
+
     // Smaller clouds.
+
     prefixed("DIGITALOCEAN_TOKEN", &["dop_v1_", "doo_v1_", "dor_v1_"], HexLower, (60, 70))
         .hits(&[
             ("export DIGITALOCEAN_TOKEN='dop_v1_cd814fa4730ffdcaad1ea670c818001586215d3ea436771542089d5799b263de'", "dop_v1_cd814fa4730ffdcaad1ea670c818001586215d3ea436771542089d5799b263de"),
@@ -304,7 +311,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"bunnycdn_key = "93386494-5cc0-4039-97d1-502d76420663""#, "93386494-5cc0-4039-97d1-502d76420663"),
         ])
         .misses(&[r#"bunny_region = "eu-central-1""#]),
+
     // Networks and names.
+
     prefixed("CLOUDFLARE_TOKEN", &["cfut_", "cfat_", "cfk_"], Token, (36, 64))
         .hits(&[
             ("CLOUDFLARE_TOKEN=cfut_9jJkzN8iru7yO3pHIoAJOmaIZyOUvq2T6GZDCho5d0b168a3", "cfut_9jJkzN8iru7yO3pHIoAJOmaIZyOUvq2T6GZDCho5d0b168a3"),
@@ -312,7 +321,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"    "cloudflare_token": "cfk_8ZScxUny5xNiZ6j8TriavF22DGjkxGK1hTH6G9SQbf37c033","#, "cfk_8ZScxUny5xNiZ6j8TriavF22DGjkxGK1hTH6G9SQbf37c033"),
         ])
         .misses(&["# the console shows cfut_QhYAKn and asks for the rest"]),
-    assigned("CLOUDFLARE_API_TOKEN", &["cloudflare", "cfapitoken", "cf_apitoken", "cftoken", "cf_token", "cfdnsapitoken", "cf_dnsapitoken", "cfapikey", "cf_apikey"], Token, (40, 40))
+    assigned("CLOUDFLARE_API_TOKEN", &["cloudflare", "cfapitoken", "cftoken", "cfdnsapitoken", "cfapikey"], Token, (40, 40))
         .entropy(3.3)
         .allow(&["^[0-9a-f]{40}$", "^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -320,7 +329,7 @@ pub(super) static RULES: &[Rule] = &[
             ("CF_API_TOKEN=SV4cm99KN4UeRb8rVBTgPNR7hWmSmRk2_huKHMrf", "SV4cm99KN4UeRb8rVBTgPNR7hWmSmRk2_huKHMrf"),
         ])
         .misses(&[r#"cloudflare_zone = "example.com""#]),
-    assigned("CLOUDFLARE_GLOBAL_KEY", &["cloudflare", "cfapikey", "cf_apikey", "cfkey", "cf_key", "xauthkey", "x_authkey"], HexLower, (37, 37))
+    assigned("CLOUDFLARE_GLOBAL_KEY", &["cloudflare", "cfapikey", "cfkey", "xauthkey"], HexLower, (37, 37))
         .hits(&[
             ("CLOUDFLARE_API_KEY=c40324d5feea4389a1a6c5263c9a661babd36", "c40324d5feea4389a1a6c5263c9a661babd36"),
             ("cf_key: 810ba8192dc9911a7bf170f5b9a6d3bd8f33c", "810ba8192dc9911a7bf170f5b9a6d3bd8f33c"),
@@ -395,7 +404,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"duckdns_token = "8321ebff-23a0-4ee1-b025-6ccaba90bd5b""#, "8321ebff-23a0-4ee1-b025-6ccaba90bd5b"),
         ])
         .misses(&[r#"godaddy_region = "eu-central-1""#]),
+
     // More.
+
     prefixed("RAILWAY_PREFIXED_TOKEN", &["rw_"], Alnum, (30, 60))
         .entropy(3.3)
         .allow(&["^rw_[^0-9]+$"])

@@ -6,6 +6,7 @@ use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Mail.
+
     prefixed("SENDGRID_API_KEY", &["SG."], Dotted, (60, 72))
         .hits(&[
             ("https://api.example.com/v1/items?auth=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&page=2", "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"),
@@ -73,7 +74,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"sparkpost_key = "6e4e002aa4d44a55fa099cbb5a9ebca6bc9947b4""#, "6e4e002aa4d44a55fa099cbb5a9ebca6bc9947b4"),
         ])
         .misses(&[r#"sparkpost_region = "eu-central-1""#]),
-    assigned("MAILJET_KEY", &["mailjet", "mjapikey", "mj_apikey"], HexLower, (32, 32))
+    assigned("MAILJET_KEY", &["mailjet", "mjapikey"], HexLower, (32, 32))
         .hits(&[
             ("MAILJET_SECRET_KEY=8f2b8f7d30d139a860519988a08edfd7", "8f2b8f7d30d139a860519988a08edfd7"),
             ("mj_apikey_private: 71d199ab40556a8bb2ecde1c44030be2", "71d199ab40556a8bb2ecde1c44030be2"),

@@ -1,11 +1,14 @@
 //! Chat, push and telephony.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Slack.
+
     prefixed("SLACK_BOT_TOKEN", &["xoxb-"], Token, (14, 255))
         .entropy(2.5)
         .allow(&["^xoxb-[a-z-]+$"])
@@ -48,7 +51,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "SLACK_SESSION_COOKIE",
         &["xoxd-"],
-        r"\bxoxd-[\w%+/=-]{40,600}",
+        r"\bxoxd-[\w%+/=-]{40,}",
     )
         .hits(&[
             (r#"slack.cookie("xoxd-dbiha5YR647G5kgV28oCYlace4uB98vl7mhssQoo7uTEMCpwGLW0VDFQ40Qg%2Bj3iHLhe3COxt3VjIzQ5bzUpL12neaL1dizbOwDv0IyfL6NwZZX4uN3FHgGwn%3D")"#, "xoxd-dbiha5YR647G5kgV28oCYlace4uB98vl7mhssQoo7uTEMCpwGLW0VDFQ40Qg%2Bj3iHLhe3COxt3VjIzQ5bzUpL12neaL1dizbOwDv0IyfL6NwZZX4uN3FHgGwn%3D"),
@@ -74,7 +77,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#""url": "https://hooks.slack.com/workflows/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""#, "TRZPZCT09/A4YTL6SJMA/242840693601120320/3IIUpdODt1K802jKb8D0qTed"),
         ])
         .misses(&["https://hooks.slack.com/services/$PATH"]),
+
     // Discord, Telegram, Teams and other chats.
+
     // The first characters are the base64 of a decimal number.
     prefixed("DISCORD_BOT_TOKEN", &["MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk", "MjA", "MjE", "MjI", "MjM", "MjQ", "MjU", "MjY", "Mjc", "Mjg", "Mjk", "MzA", "MzE", "MzI", "MzM", "MzQ", "MzU", "MzY", "Mzc", "Mzg", "Mzk", "NDA", "NDE", "NDI", "NDM", "NDQ", "NDU", "NDY", "NDc", "NDg", "NDk", "NTA", "NTE", "NTI", "NTM", "NTQ", "NTU", "NTY", "NTc", "NTg", "NTk", "NjA", "NjE", "NjI", "NjM", "NjQ", "NjU", "NjY", "Njc", "Njg", "Njk", "NzA", "NzE", "NzI", "NzM", "NzQ", "NzU", "NzY", "Nzc", "Nzg", "Nzk", "ODA", "ODE", "ODI", "ODM", "ODQ", "ODU", "ODY", "ODc", "ODg", "ODk", "OTA", "OTE", "OTI", "OTM", "OTQ", "OTU", "OTY", "OTc", "OTg", "OTk"], Dotted, (55, 80))
         .entropy(3.5)
@@ -161,7 +166,7 @@ pub(super) static RULES: &[Rule] = &[
             ("MATTERMOST_URL=https://mm.example.com/hooks/5oe2zzgb9adh3o5rubua3n2gy5", "5oe2zzgb9adh3o5rubua3n2gy5"),
         ])
         .misses(&["src/hooks/useinfinitescrollpaginator.ts"]),
-    assigned("ROCKETCHAT_TOKEN", &["rocketchat", "xauthtoken", "x_authtoken"], Token, (43, 43))
+    assigned("ROCKETCHAT_TOKEN", &["rocketchat", "xauthtoken"], Token, (43, 43))
         .entropy(3.5)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -271,13 +276,15 @@ pub(super) static RULES: &[Rule] = &[
             ("wecom: https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=359778f9-f714-4750-8db9-54ca011c1b7d", "359778f9-f714-4750-8db9-54ca011c1b7d"),
         ])
         .misses(&["https://qyapi.weixin.qq.com/cgi-bin/gettoken"]),
-    assigned("WECHAT_SECRET", &["wechat", "weixin", "wxsecret", "wx_secret", "wxappsecret", "wx_appsecret", "wxapp", "wx_app"], HexLower, (32, 32))
+    assigned("WECHAT_SECRET", &["wechat", "weixin", "wxsecret", "wxappsecret", "wxapp"], HexLower, (32, 32))
         .hits(&[
             (r#"wechat_app_secret = "c81bfd6c479485615be5bcb2caab1bb6""#, "c81bfd6c479485615be5bcb2caab1bb6"),
             ("WX_SECRET=b6e384a699c20f15390046e0302391a9", "b6e384a699c20f15390046e0302391a9"),
         ])
         .misses(&[r#"wechat_region = "eu-central-1""#]),
+
     // Push and realtime.
+
     assigned("PUSHOVER_TOKEN", &["pushover"], Lower, (30, 30))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
@@ -393,7 +400,9 @@ pub(super) static RULES: &[Rule] = &[
             ("curl -X POST https://maker.ifttt.com/trigger/x/json/with/key/nEot8_3kU8dSl-WJ6bMui5uk--YIhCS6BxMziN2InGw", "nEot8_3kU8dSl-WJ6bMui5uk--YIhCS6BxMziN2InGw"),
         ])
         .misses(&["https://maker.ifttt.com/trigger/{event}/with/key/{key}"]),
+
     // Notifications.
+
     prefixed("COURIER_KEY", &["pk_prod_", "pk_test_"], Upper, (28, 28))
         .hits(&[
             ("https://api.example.com/v1/items?auth=pk_prod_2DS6YDT03E3G3S9UPKXDVYKJEA6N&page=2", "pk_prod_2DS6YDT03E3G3S9UPKXDVYKJEA6N"),

@@ -6,13 +6,14 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Metrics, logs, traces.
-    assigned("DATADOG_API_KEY", &["datadog", "ddapikey", "dd_apikey", "ddclientapikey", "dd_clientapikey"], HexLower, (32, 32))
+
+    assigned("DATADOG_API_KEY", &["datadog", "ddapikey", "ddclientapikey"], HexLower, (32, 32))
         .hits(&[
             (r#"datadog_api_key = "284ef91dd18c738a98e0202fe23dc0ef""#, "284ef91dd18c738a98e0202fe23dc0ef"),
             ("DD_API_KEY=e42dafaab958783bdd3a066c6debd73e", "e42dafaab958783bdd3a066c6debd73e"),
         ])
         .misses(&[r#"datadog_site = "datadoghq.eu""#]),
-    assigned("DATADOG_APP_KEY", &["datadog", "ddappkey", "dd_appkey", "ddapplicationkey", "dd_applicationkey"], HexLower, (40, 40))
+    assigned("DATADOG_APP_KEY", &["datadog", "ddappkey", "ddapplicationkey"], HexLower, (40, 40))
         .hits(&[
             (r#"datadog_app_key = "cd5916b0d4706c183c762a2b7c01870a14773b37""#, "cd5916b0d4706c183c762a2b7c01870a14773b37"),
             ("DD_APPLICATION_KEY=dd2546255a2c295396203347861bbb7fc075775c", "dd2546255a2c295396203347861bbb7fc075775c"),
@@ -57,7 +58,7 @@ pub(super) static RULES: &[Rule] = &[
             ("license_key: 899a94ca7de7c731a4dee9ae45c6f746FFFFNRAL", "899a94ca7de7c731a4dee9ae45c6f746FFFFNRAL"),
         ])
         .misses(&["unnral"]),
-    assigned("NEWRELIC_LEGACY_KEY", &["newrelic", "nrlicense", "nr_license"], Alnum, (40, 64))
+    assigned("NEWRELIC_LEGACY_KEY", &["newrelic", "nrlicense"], Alnum, (40, 64))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -161,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
             ("SUMO_KEY=S2geOSk7WF3kj9fItFGHfqsR69wniIm6K2jhJjsg0Yktvp4FZBA2ZwJQh37nbBKQ", "S2geOSk7WF3kj9fItFGHfqsR69wniIm6K2jhJjsg0Yktvp4FZBA2ZwJQh37nbBKQ"),
         ])
         .misses(&[r#"sumologic_region = "eu-central-1""#]),
-    assigned("PAGERDUTY_KEY", &["pagerduty", "pdtoken", "pd_token", "pdroutingkey", "pd_routingkey", "pdapikey", "pd_apikey"], Token, (20, 32))
+    assigned("PAGERDUTY_KEY", &["pagerduty", "pdtoken", "pdroutingkey", "pdapikey"], Token, (20, 32))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -269,7 +270,9 @@ pub(super) static RULES: &[Rule] = &[
             ("export CHECKLY_KEY='cu_ea9cb29e87d96a858c8c70a5113a0d1d'", "cu_ea9cb29e87d96a858c8c70a5113a0d1d"),
         ])
         .misses(&["# the console shows cu_2689fa and asks for the rest"]),
+
     // Feature flags and analytics.
+
     prefixed("LAUNCHDARKLY_KEY", &["sdk-", "api-", "mob-", "rel-"], Uuid, (36, 36))
         .hits(&[
             (r#"let client = Client::new("sdk-32f51fe6-b374-4604-98e3-e81a9fa17aa7");"#, "sdk-32f51fe6-b374-4604-98e3-e81a9fa17aa7"),
@@ -354,7 +357,9 @@ pub(super) static RULES: &[Rule] = &[
             ("splitio_key: 4sNn0OOjeDKYZq2kz4mkiVrczh3wZJhpWnz9qC6CEn", "4sNn0OOjeDKYZq2kz4mkiVrczh3wZJhpWnz9qC6CEn"),
         ])
         .misses(&[r#"optimizely_region = "eu-central-1""#]),
+
     // More.
+
     prefixed("ROOTLY_TOKEN", &["rootly_"], HexLower, (60, 66))
         .hits(&[
             ("The value rootly_c66a642aa8c02784de9ebc33b598c7b1f0bf2089e89045bed6703381d642beb6 was rotated last week.", "rootly_c66a642aa8c02784de9ebc33b598c7b1f0bf2089e89045bed6703381d642beb6"),

@@ -1,11 +1,14 @@
 //! Payments, commerce and shipping.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Card processors.
+
     // Stripe, and Clerk, Paystack, WorkOS, which share the prefix.
     prefixed("STRIPE_SECRET_KEY", &["sk_live_", "sk_test_", "sk_prod_"], Word, (16, 250))
         .entropy(3.0)
@@ -63,7 +66,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"gateway("access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7")"#, "access_token$sandbox$x09pem5ov1cducoq$c05f8423c095675ebdab2abd0b9c2ad7"),
         ])
         .misses(&["access_token$production$<id>"]),
-    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "bt_privatekey", "braintreekey"], HexLower, (32, 32))
+    assigned("BRAINTREE_PRIVATE_KEY", &["braintreeprivatekey", "btprivatekey", "braintreekey"], HexLower, (32, 32))
         .hits(&[
             ("BRAINTREE_PRIVATE_KEY=fae39b2567390ecb4e7f08319f0dc595", "fae39b2567390ecb4e7f08319f0dc595"),
             ("bt_private_key: a4fe3420b12f5c8496e151995ec080b3", "a4fe3420b12f5c8496e151995ec080b3"),
@@ -86,7 +89,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "ADYEN_API_KEY",
         &["aqe"],
-        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,300}",
+        r"\bAQE[a-z]hm[!#-&(-;=?-\[\]-_a-z|~{}]{40,}",
     )
         .hits(&[
             ("X-API-Key: AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3", "AQEyhmfxr4eaRXenVXg+RVBtMo05YKImghfR/0Lu0qgMg3ol4ONNOwxacAbWWg6HFsQE-y6IuVG4qXGODQ4E8OGC0t6iz4DoYGN=-FFgpejhZVkC4tSd3"),
@@ -262,7 +265,9 @@ pub(super) static RULES: &[Rule] = &[
             ("const dwollaKey = 'O8kJJOnOnbzt7GtgnOkjbpYytdjSQNdZVBWf5GpXR7t7CPxQuL';", "O8kJJOnOnbzt7GtgnOkjbpYytdjSQNdZVBWf5GpXR7t7CPxQuL"),
         ])
         .misses(&[r#"dwolla_region = "eu-central-1""#]),
+
     // Commerce and shipping.
+
     prefixed("SHOPIFY_TOKEN", &["shpat_", "shpca_", "shppa_", "shpss_", "shpua_", "shptka_"], Hex, (32, 64))
         .hits(&[
             (r#"<add key="shopify_token" value="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" />"#, "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"),
@@ -312,7 +317,7 @@ pub(super) static RULES: &[Rule] = &[
             ("etsy_keystring: ssh5i9emaqub97bp4tygrasi", "ssh5i9emaqub97bp4tygrasi"),
         ])
         .misses(&[r#"etsy_region = "eu-central-1""#]),
-    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken", "bc_authtoken"], Lower, (31, 31))
+    assigned("BIGCOMMERCE_TOKEN", &["bigcommerce", "bcauthtoken"], Lower, (31, 31))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -330,7 +335,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#""id": "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26""#, "amzn1.application-oa2-client.2edd3b000fffe7d07dc64afa689e9e26"),
         ])
         .misses(&["amzn1.application-oa2-client.<id>"]),
+
     // More processors.
+
     prefixed("POLAR_TOKEN", &["polar_oat_", "polar_pat_", "polar_at_", "polar_rt_", "polar_whs_", "polar_cst_"], Alnum, (30, 60))
         .hits(&[
             ("POLAR_TOKEN=polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ", "polar_oat_XKZOA4rwaYdJPISdpIB92OZHrNDqbAygQaF6GfP0kmJ"),

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Code quality and security scanners.
+
     prefixed("SONAR_TOKEN", &["sqp_", "squ_", "sqa_"], HexLower, (40, 40))
         .hits(&[
             ("https://api.example.com/v1/items?auth=sqp_38cebec697a81c33bd5c849fb2c8c1f71df6eaa6&page=2", "sqp_38cebec697a81c33bd5c849fb2c8c1f71df6eaa6"),
@@ -76,7 +77,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"<add key="infracost_key" value="ico-mRlxRBMDVpikYHqGyasJQJAR0Xc2chXd" />"#, "ico-mRlxRBMDVpikYHqGyasJQJAR0Xc2chXd"),
         ])
         .misses(&["# the console shows ico-1rThuL and asks for the rest"]),
-    assigned("THREAT_INTEL_KEY", &["virustotal", "vtapikey", "vt_apikey", "alienvault", "otxapikey", "abuseipdb", "greynoise", "securitytrails", "hybridanalysis", "threatfox"], Alnum, (32, 80))
+    assigned("THREAT_INTEL_KEY", &["virustotal", "vtapikey", "alienvault", "otxapikey", "abuseipdb", "greynoise", "securitytrails", "hybridanalysis", "threatfox"], Alnum, (32, 80))
         .entropy(3.0)
         .allow(&["^[^0-9]+$"])
         .hits(&[

@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Language registries.
+
     prefixed("NPM_TOKEN", &["npm_"], Alnum, (36, 40))
         .hits(&[
             (r#"<add key="npm_token" value="npm_BaB7WqVEc4TcO9Dzhf66ScDj76XjqFFfmsaW" />"#, "npm_BaB7WqVEc4TcO9Dzhf66ScDj76XjqFFfmsaW"),
@@ -15,7 +16,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "NPMRC_AUTH",
         &["_authtoken", "_auth=", "_auth =", "_password=", "_password ="],
-        r#"(?:^|[:\s+"\x27])_(?:authToken|auth|password)\s?=\s?["\x27]?([0-9A-Za-z+/=._-]{8,400})"#,
+        r#"(?:^|[:\s+"\x27])_(?:authToken|auth|password)\s?=\s?["\x27]?([0-9A-Za-z+/=._-]{8,})"#,
     )
         .entropy(2.5)
         .allow(&["^[a-z_]+$", "^[A-Z_]+[0-9]?$", r"^(?:self|this|process|os|env|config)\."])
@@ -108,7 +109,9 @@ pub(super) static RULES: &[Rule] = &[
             ("  - https://repo.anaconda.cloud/t/mu-39ef533a-b62d-4143-b004-3124d79d4018/main", "mu-39ef533a-b62d-4143-b004-3124d79d4018"),
         ])
         .misses(&["https://conda.anaconda.org/t/<token>/acme"]),
+
     // Containers and artifact stores.
+
     prefixed("DOCKER_PAT", &["dckr_pat_", "dckr_oat_"], Token, (20, 48))
         .hits(&[
             ("  docker_pat: dckr_pat_btloEJG1VZQctDon6spX3QSvbKs", "dckr_pat_btloEJG1VZQctDon6spX3QSvbKs"),
@@ -118,7 +121,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "DOCKER_CONFIG_AUTH",
         &[r#""auth""#, ".dockerconfigjson", "identitytoken", "registrytoken"],
-        r#""(?:auth|identitytoken|registrytoken)"\s{0,3}:\s{0,3}"([0-9A-Za-z+/=._-]{12,2000})""#,
+        r#""(?:auth|identitytoken|registrytoken)"\s{0,3}:\s{0,3}"([0-9A-Za-z+/=._-]{12,})""#,
     )
         .entropy(3.0)
         .allow(&["^[a-z._-]+$", "^[A-Za-z]+$"])
@@ -175,7 +178,9 @@ pub(super) static RULES: &[Rule] = &[
             ("quay_robot: IH9CKWAPQBD5FNH868CQKSDDYO9B2X8SSPFXX7LVL1NQL61Q73HPALF8XZMHG318", "IH9CKWAPQBD5FNH868CQKSDDYO9B2X8SSPFXX7LVL1NQL61Q73HPALF8XZMHG318"),
         ])
         .misses(&[r#"quay_region = "eu-central-1""#]),
+
     // Mods and builds.
+
     prefixed("THUNDERSTORE_TOKEN", &["tss_"], Alnum, (30, 50))
         .hits(&[
             ("args: ['--auth', 'tss_CJy3qOaYlOJp2y74cZZg7prEWzIdnX9ekIC1pA']", "tss_CJy3qOaYlOJp2y74cZZg7prEWzIdnX9ekIC1pA"),

@@ -1,11 +1,14 @@
 //! Work tools: tickets, documents, design, customers.
 
-use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible};
+use super::super::rule::Charset::{
+    Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible,
+};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Work and documents.
+
     prefixed("LINEAR_TOKEN", &["lin_api_", "lin_oauth_", "lin_wh_"], Alnum, (36, 70))
         .hits(&[
             ("https://api.example.com/v1/items?auth=lin_api_Oi14hxoIYl6uUmWZwkiBMfSWcNy9trUF94bDZ2to&page=2", "lin_api_Oi14hxoIYl6uUmWZwkiBMfSWcNy9trUF94bDZ2to"),
@@ -241,7 +244,9 @@ pub(super) static RULES: &[Rule] = &[
             ("The value 1/30c5a2ac7b97f90aebc4697ac170cdf9c7d60438 was rotated last week.", "1/30c5a2ac7b97f90aebc4697ac170cdf9c7d60438"),
         ])
         .misses(&["1/3f786850"]),
+
     // Customers.
+
     prefixed("HUBSPOT_TOKEN", &["pat-na1-", "pat-na2-", "pat-na3-", "pat-eu1-", "pat-ap1-"], Uuid, (36, 36))
         .hits(&[
             (r#"    "hubspot_token": "pat-na1-e70e94c7-72e5-4b80-a68b-965fbecfda3e","#, "pat-na1-e70e94c7-72e5-4b80-a68b-965fbecfda3e"),
@@ -285,7 +290,7 @@ pub(super) static RULES: &[Rule] = &[
             ("- echo 5Aep86120RhIkD7Ancs8YSrMhRu4PIxJQJ_qLc2x_ahbwUKZUrq.x.Ic70g3K7BjhyCvuw0AXIbYF3VFWPmynqs | tool login", "5Aep86120RhIkD7Ancs8YSrMhRu4PIxJQJ_qLc2x_ahbwUKZUrq.x.Ic70g3K7BjhyCvuw0AXIbYF3VFWPmynqs"),
         ])
         .misses(&["# the console shows 3MVG9cXHehm and asks for the rest"]),
-    assigned("SALESFORCE_CLIENT_SECRET", &["salesforce", "sfdc", "sfclientsecret", "sf_clientsecret", "sfconsumersecret", "sf_consumersecret"], HexUpper, (64, 64))
+    assigned("SALESFORCE_CLIENT_SECRET", &["salesforce", "sfdc", "sfclientsecret", "sfconsumersecret"], HexUpper, (64, 64))
         .hits(&[
             ("const salesforceClientSecret = 'B03972C334716EADECCE2BB6E9BA205ECBE44F264ABC2FF8D26E95D9E6C4C40E';", "B03972C334716EADECCE2BB6E9BA205ECBE44F264ABC2FF8D26E95D9E6C4C40E"),
             (r#"sfdc_consumer_secret = "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173""#, "0856A93B4CD6A5BA5F9158E53F8D38ABE45D981115518AA0374BFDF25E53C173"),
@@ -325,7 +330,9 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'secret_test_RxLWqnHDYoXhR0yzMKafs0o89jdrXqX1']", "secret_test_RxLWqnHDYoXhR0yzMKafs0o89jdrXqX1"),
         ])
         .misses(&["# the console shows key_live_xBNmpn and asks for the rest"]),
+
     // More.
+
     prefixed("DUB_KEY", &["dub_"], Alnum, (22, 30))
         .entropy(3.3)
         .allow(&["^dub_[^0-9]+$"])

@@ -6,6 +6,7 @@ use super::{assigned, nearby, pattern};
 
 pub(super) static RULES: &[Rule] = &[
     // Framework settings.
+
     pattern(
         "ASPNET_MACHINE_KEY",
         &["validationkey", "decryptionkey"],
@@ -43,13 +44,16 @@ pub(super) static RULES: &[Rule] = &[
             ("PEPPER=e696a0c762a65f77ff39d29eafe5bf556db8dbc44c57a833d935e8deb89ee428c1f49465e3f7ff418b0658f7169bfa71ae8d9406dc94bb2762aa54e19bc1a38b", "e696a0c762a65f77ff39d29eafe5bf556db8dbc44c57a833d935e8deb89ee428c1f49465e3f7ff418b0658f7169bfa71ae8d9406dc94bb2762aa54e19bc1a38b"),
         ])
         .misses(&[r#"db_region = "eu-central-1""#]),
-    assigned("PHOENIX_SALT", &["signingsalt", "encryptionsalt"], AnyBase64, (8, 64))
-        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
+    pattern(
+        "PHOENIX_SALT",
+        &["signing_salt", "encryption_salt"],
+        r#"(?:signing|encryption)_salt["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]([0-9A-Za-z+/=_-]{8,64})["\x27]"#,
+    )
         .hits(&[
-            (r#"  "signing_salt": "ZF9HtC4K","#, "ZF9HtC4K"),
-            (r#"encryption_salt = "2r4Tz8xD""#, "2r4Tz8xD"),
+            (r#"  live_view: [signing_salt: "8ZF9HtC4"]"#, "8ZF9HtC4"),
+            (r#"key: "_app", signing_salt: "qL2r4Tz8""#, "qL2r4Tz8"),
         ])
-        .misses(&[r#"signing_region = "eu-central-1""#]),
+        .misses(&[r#"signing_salt: System.fetch_env!("SALT")"#]),
     assigned("VAULT_SECRET_ID", &["secretid", "vaultsecretid"], Uuid, (36, 36))
         .hits(&[
             (r#"  "secret_id": "ee4f1856-db4d-4d3b-8dfd-b1feab3e4217","#, "ee4f1856-db4d-4d3b-8dfd-b1feab3e4217"),
@@ -63,6 +67,7 @@ pub(super) static RULES: &[Rule] = &[
     )
         .hits(&[
             ("'crypt' => ['key' => '8a90f93b4c0f7bf23650734d943c8dab'],", "8a90f93b4c0f7bf23650734d943c8dab"),
+            (r#""crypt" => [ "key" => "db4b923810b67929474572c5a98025f8" ],"#, "db4b923810b67929474572c5a98025f8"),
         ])
         .misses(&["'crypt' => ['key' => $key],"]),
     assigned("EVENT_ROUTING_KEY", &["routingkey", "integrationkey", "servicekey"], HexLower, (32, 32))
@@ -99,7 +104,9 @@ pub(super) static RULES: &[Rule] = &[
             (r#"  "data_protection_key": "DN4eKfDxDvEsZclxfN4wsK2Uzvfzkdm6","#, "DN4eKfDxDvEsZclxfN4wsK2Uzvfzkdm6"),
         ])
         .misses(&[r#"cookie_region = "eu-central-1""#]),
+
     // Calls that take a secret.
+
     pattern(
         "JWT_SIGN_CALL",
         &["jwt.sign", "jwt.verify", "jwt.encode", "jwt.decode", "jsonwebtoken"],
@@ -137,11 +144,13 @@ pub(super) static RULES: &[Rule] = &[
             (r#"tweepy.OAuthHandler(KEY, "pm8AzNLq4uJtDxEhzH1HS6uYeFEwMPqqI5SQeMWUZB7GKfP2Rd")"#, "pm8AzNLq4uJtDxEhzH1HS6uYeFEwMPqqI5SQeMWUZB7GKfP2Rd"),
         ])
         .misses(&[r#"tweepy.Client("bearer_token")"#]),
+
     // Command lines.
+
     pattern(
         "SECRET_STORE_CLI",
         &["gh secret set", "glab variable set", "gh variable set", "secrets put", "fly secrets", "flyctl secrets", "doppler secrets", "heroku config:set", "config:set", "supabase secrets"],
-        r#"(?:gh secret set|glab variable set|(?:fly|flyctl|doppler|supabase) secrets set|config:set)\s[^\n]{0,120}?(?:--body|--value|-b|-v|[A-Z][A-Z0-9_]{2,60}=)[ =]?["\x27]?([^\s"\x27$<{]{8,400})"#,
+        r#"(?:gh secret set|glab variable set|(?:fly|flyctl|doppler|supabase) secrets set|config:set)\s[^\n]{0,120}?(?:--body|--value|-b|-v|[A-Z][A-Z0-9_]{2,60}=)[ =]?["\x27]?([^\s"\x27$<{]{8,})"#,
     )
         .entropy(3.0)
         .hits(&[
@@ -152,7 +161,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "WANDB_LOGIN",
         &["wandb login"],
-        r"wandb login\s{1,3}(?:--\S{1,40}\s{1,3}){0,3}([0-9a-f]{40})\b",
+        r"wandb login\s(?:[^\n]{0,60}\s)?([0-9a-f]{40})\b",
     )
         .hits(&[
             ("wandb login 4bcd927b86a3950524dc01e6a621770ca9cfb25c", "4bcd927b86a3950524dc01e6a621770ca9cfb25c"),
@@ -169,4 +178,142 @@ pub(super) static RULES: &[Rule] = &[
             ("./codecov upload-process -t dc8478f7-0775-4c85-9c8d-b5dece7ed602 -f c.xml", "dc8478f7-0775-4c85-9c8d-b5dece7ed602"),
         ])
         .misses(&["codecov -t ${CODECOV}"]),
+
+    // More calls and commands.
+
+    pattern(
+        "HTTP_AUTH_TUPLE",
+        &["http_auth", "basic_auth"],
+        r#"(?:http_auth|basic_auth)\s{0,3}[=(]\s{0,3}\(?\s{0,3}["\x27][^"\x27]{0,80}["\x27]\s{0,3},\s{0,3}(?:Some\()?["\x27]([^"\x27\s]{4,200})["\x27]"#,
+    )
+        .allow(&["^(?i:pass|password|passwd|secret|test)$"])
+        .hits(&[
+            (r#"es = Elasticsearch(hosts, http_auth=("elastic", "3dAKSXjSk8xo"))"#, "3dAKSXjSk8xo"),
+            (r#"    .basic_auth("admin", Some("nEjT1OrRJX1vNf7F"))"#, "nEjT1OrRJX1vNf7F"),
+        ])
+        .misses(&[".basic_auth(user, Some(password))"]),
+    pattern(
+        "GO_BYTES_SECRET",
+        &["[]byte("],
+        r#"(?i)(?:key|secret|salt|token|hmac)\w{0,30}\s{0,3}:?=\s{0,3}\[\]byte\(\s{0,3}["`]([^"`\s]{8,200})["`]"#,
+    )
+        .entropy(3.0)
+        .allow(&["^[a-z:_./ -]+$"])
+        .hits(&[
+            (r#"	var jwtKey = []byte("TwCcRUwS6zG59G8hLEBam8rvB5QgcROz")"#, "TwCcRUwS6zG59G8hLEBam8rvB5QgcROz"),
+            (r#"hmacSecret := []byte("lh1i7cDqDL9TW9SnsaptHMfF")"#, "lh1i7cDqDL9TW9SnsaptHMfF"),
+        ])
+        .misses(&[r#"key := []byte("user:id:prefix")"#]),
+    pattern(
+        "SSH_KEYGEN_PASSPHRASE",
+        &["ssh-keygen"],
+        r#"ssh-keygen\s[^\n]{0,120}?-[NP]\s{1,3}["\x27]?([^\s"\x27$-][^\s"\x27$]{3,80})"#,
+    )
+        .hits(&[
+            (r#"ssh-keygen -t ed25519 -N "QJb12iPqQ1T9" -f k"#, "QJb12iPqQ1T9"),
+            ("ssh-keygen -p -P c2tDwS4Ah9Cy -f k", "c2tDwS4Ah9Cy"),
+        ])
+        .misses(&[r#"ssh-keygen -t ed25519 -N "" -f k"#]),
+    pattern(
+        "OPENVPN_INLINE_LOGIN",
+        &["auth-user-pass"],
+        r"auth-user-pass\s{1,3}[\w.@-]{1,60}\s{1,3}(\S{4,80})",
+    )
+        .hits(&[
+            ("auth-user-pass ann B7Zb0xU348G7", "B7Zb0xU348G7"),
+            ("  auth-user-pass bob@example.com Zhv4bjFZyjRLrEeZ", "Zhv4bjFZyjRLrEeZ"),
+        ])
+        .misses(&["auth-user-pass /etc/openvpn/login.conf"]),
+    pattern(
+        "SQL_INSERT_PASSWORD",
+        &["insert"],
+        r#"(?i)insert\s{1,3}into\s{1,3}[\w."`\[\]]{1,80}\s{0,3}\([^()]{0,200}(?:passw(?:or)?d|pwd|pass)\w{0,20}["`\]]?\s{0,3}\)\s{0,3}values\s{0,3}\([^()]{0,}["\x27]([^"\x27()]{4,200})["\x27]\s{0,3}\)"#,
+    )
+        .entropy(2.0)
+        .allow(&["^(?i:pass|password|passwd|secret|test|changeme)$"])
+        .hits(&[
+            ("INSERT INTO users (name, password) VALUES ('ann', 'Ea1dN3de9rpY');", "Ea1dN3de9rpY"),
+            ("insert into `accounts` (`id`, `passwd`) values (1, 'K3RDBLY8LzjH')", "K3RDBLY8LzjH"),
+        ])
+        .misses(&["INSERT INTO users (name, password) VALUES (?, ?)"]),
+    pattern(
+        "PROSE_TOKEN",
+        &["token **", "key **", "password **", "secret **", "token `", "key `", "password `", "secret `"],
+        r"(?i)\b(?:token|key|password|secret)\s{1,2}(?:is\s{1,2})?(?:\*\*|`)([^\s*`]{12,200})(?:\*\*|`)",
+    )
+        .entropy(3.3)
+        .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_./:])+[A-Za-z]+[0-9]{0,2}$"])
+        .hits(&[
+            ("Use token **pa9HKmNwa90hkg1Cq2kDEbcGIbOWI0wmQMGSUyi0** for staging", "pa9HKmNwa90hkg1Cq2kDEbcGIbOWI0wmQMGSUyi0"),
+            ("the password `YcOe05rUzZYpOvI3Zf3J` still works", "YcOe05rUzZYpOvI3Zf3J"),
+        ])
+        .misses(&["set the key `spring.datasource.password` first"]),
+    pattern(
+        "ANSIBLE_PASSWORD_FILTER",
+        &["password_hash"],
+        r#"["\x27]([^"\x27\s]{4,80})["\x27]\s{0,3}\|\s{0,3}password_hash"#,
+    )
+        .hits(&[
+            ("pw: {{ 'wSXrxM1pJX7a' | password_hash }}", "wSXrxM1pJX7a"),
+            (r#"hash: "{{ 'QLLeTwwFYXgI' | password_hash }}""#, "QLLeTwwFYXgI"),
+        ])
+        .misses(&["pw: {{ user_pw | password_hash }}"]),
+
+    // Tools with a syntax of their own.
+
+    pattern(
+        "NAGIOS_RESOURCE_MACRO",
+        &["$user"],
+        r"^\$USER\d{1,3}\$\s{0,3}=\s{0,3}([^\s/][^\s]{7,200})",
+    )
+        .entropy(2.8)
+        .hits(&[
+            ("$USER4$=k3Y0ycO9J0mx4fMq0bEPhX52", "k3Y0ycO9J0mx4fMq0bEPhX52"),
+            ("$USER12$ = 5Jy6YcjqwO5MjVPDaRckSeb5", "5Jy6YcjqwO5MjVPDaRckSeb5"),
+        ])
+        .misses(&["$USER1$=/usr/lib/nagios/plugins"]),
+    pattern(
+        "ROBOT_INPUT_PASSWORD",
+        &["input password", "input secret"],
+        r"(?i)\binput (?:password|secret)\s{2,8}[^\s]{1,80}\s{2,8}([^\s$@%{][^\s]{3,100})",
+    )
+        .hits(&[
+            ("    Input Password    id=pass    v7wESgNre4Pl2r", "v7wESgNre4Pl2r"),
+            ("Input Password  name:pw  lYhXIiGtffNaUl", "lYhXIiGtffNaUl"),
+        ])
+        .misses(&["    Input Password    id=pass    ${PASSWORD}"]),
+    pattern(
+        "QEMU_SECRET_OBJECT",
+        &["secret,"],
+        r#"\bsecret,(?:[\w-]{1,20}=[\w./-]{1,60},){0,4}data=([^\s,"\x27$]{4,200})"#,
+    )
+        .hits(&[
+            ("qemu-system-x86_64 -object secret,id=vncpw,data=M0poygu8bfdM7GDEcB", "M0poygu8bfdM7GDEcB"),
+            ("-object secret,id=s0,format=raw,data=CVXggfyRPwXr", "CVXggfyRPwXr"),
+        ])
+        .misses(&["-object secret,id=s0,file=/run/key"]),
+    pattern(
+        "BASIC_AUTH_USER_TOKEN",
+        &["-u ", "--user "],
+        r#"(?:^|\s)(?:-u|--user)\s{1,3}["\x27]?([0-9A-Za-z_-]{20,200}):["\x27]?(?:\s|$)"#,
+    )
+        .entropy(3.0)
+        .allow(&["^[^0-9]+$"])
+        .hits(&[
+            ("curl https://api.example.com/v1/charges -u QHIT5jrhKaNyEMFx9FN4v8Og2d5fSP1:", "QHIT5jrhKaNyEMFx9FN4v8Og2d5fSP1"),
+            (r#"  --user "NDQS6VcoTH97vNuWVhpwEOmmnYlySX4:" \"#, "NDQS6VcoTH97vNuWVhpwEOmmnYlySX4"),
+        ])
+        .misses(&["curl -u admin: https://x"]),
+    pattern(
+        "RAR_PASSWORD",
+        &[" -hp"],
+        r#"\s-hp([^\s"\x27$]{6,200})(?:\s|$)"#,
+    )
+        .entropy(2.5)
+        .allow(&["^[a-z-]+$"])
+        .hits(&[
+            ("rar a -hp8qSZnLSzuGZHkocgZaac out.rar data/", "8qSZnLSzuGZHkocgZaac"),
+            ("  -hpyF9J9il8Blj7h1m25oAY out.rar", "yF9J9il8Blj7h1m25oAY"),
+        ])
+        .misses(&["ls -hpartition"]),
 ];

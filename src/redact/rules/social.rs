@@ -6,6 +6,7 @@ use super::{assigned, pattern, prefixed};
 
 pub(super) static RULES: &[Rule] = &[
     // Meta, X, LinkedIn.
+
     prefixed("FACEBOOK_ACCESS_TOKEN", &["EAA"], Alnum, (80, 500))
         .hits(&[
             ("args: ['--auth', 'EAAG2fAsN6CGlMkBLG8G0NVFdZwo8Ouw5HtmcDRcdyepou4C8rYYxM0J912beQ3bDVzRyNF7OQ6RRkcXzW8xDPfEbIxJ2Fux6g5FrB2IQb40OREzzNlozKDHc2eomE1gXvwJhsSx1hhFfXs6LyLB0fPsT6YEpTA9jemR']", "EAAG2fAsN6CGlMkBLG8G0NVFdZwo8Ouw5HtmcDRcdyepou4C8rYYxM0J912beQ3bDVzRyNF7OQ6RRkcXzW8xDPfEbIxJ2Fux6g5FrB2IQb40OREzzNlozKDHc2eomE1gXvwJhsSx1hhFfXs6LyLB0fPsT6YEpTA9jemR"),
@@ -22,7 +23,7 @@ pub(super) static RULES: &[Rule] = &[
             ("https://graph.facebook.com/me?access_token=289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x", "289470934211881%7CitkIdqHcpFFIwp-JgBV453Sjx_x"),
         ])
         .misses(&["fb_id | 1234567890123456"]),
-    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fb_appsecret", "fbsecret", "fb_secret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
+    assigned("FACEBOOK_SECRET", &["facebook", "fbappsecret", "fbsecret", "instagramsecret", "instagramappsecret", "metaappsecret"], HexLower, (32, 32))
         .hits(&[
             ("FACEBOOK_APP_SECRET=572db640c781a6e4ed8797d5e1fd4156", "572db640c781a6e4ed8797d5e1fd4156"),
             ("fb_secret: dad699fb31515acc66435c5487ecc8c7", "dad699fb31515acc66435c5487ecc8c7"),
@@ -58,7 +59,7 @@ pub(super) static RULES: &[Rule] = &[
             (r#"access_token="608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy","#, "608874817723356679-8zvD8LhDC0NLn5KRCNOhHET3XUgddPqeQXZwQ5Sy"),
         ])
         .misses(&["twitter status 1234567890123456789"]),
-    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "x_apisecret", "xconsumersecret", "x_consumersecret"], Alnum, (25, 50))
+    assigned("TWITTER_SECRET", &["twitter", "tweepy", "xapisecret", "xconsumersecret"], Alnum, (25, 50))
         .entropy(3.3)
         .allow(&["^[^0-9]+$"])
         .hits(&[
@@ -92,7 +93,9 @@ pub(super) static RULES: &[Rule] = &[
             ("https://api.example.com/v1/items?auth=AQUv6EEJILbJnaAdegq--Kb95sb8XeQrKayCbvbyZ5PUURiVghINsJMiunBVPcRpkPdYpjlBA0THVRUVpUJ_hCTwEvoWHbN8HTds615p6fkpB9Kc-wCGwZwnZdYVGBa4wCf9Z3LbTp9w9DO-s9p5g7xip48EViC5kztf4oldvvRo3YWY_UAFmgYGrL7OhzAsM2XjpLiM3p43w3X-xJMLqMezSQQMNde8ZpEYWvW2--RWp4Nlsvl1Atyxzr0FLUD9S2p_37H3aPA1I0-qR5ueJzk_2Nm4-gTAK6bGsrmGuOs_GRorIYjmCzXt1Y_gJpkbX5gm&page=2", "AQUv6EEJILbJnaAdegq--Kb95sb8XeQrKayCbvbyZ5PUURiVghINsJMiunBVPcRpkPdYpjlBA0THVRUVpUJ_hCTwEvoWHbN8HTds615p6fkpB9Kc-wCGwZwnZdYVGBa4wCf9Z3LbTp9w9DO-s9p5g7xip48EViC5kztf4oldvvRo3YWY_UAFmgYGrL7OhzAsM2XjpLiM3p43w3X-xJMLqMezSQQMNde8ZpEYWvW2--RWp4Nlsvl1Atyxzr0FLUD9S2p_37H3aPA1I0-qR5ueJzk_2Nm4-gTAK6bGsrmGuOs_GRorIYjmCzXt1Y_gJpkbX5gm"),
         ])
         .misses(&["# the console shows AQXpbcmwu and asks for the rest"]),
+
     // Media and games.
+
     prefixed("TWITCH_OAUTH_TOKEN", &["oauth:"], Lower, (30, 30))
         .entropy(3.0)
         .allow(&["^oauth:[a-z]+$"])
@@ -114,7 +117,11 @@ pub(super) static RULES: &[Rule] = &[
             ("spotify_client_secret: 7d8bb785f39afff6b4a3a6be41a81cbe", "7d8bb785f39afff6b4a3a6be41a81cbe"),
             (r#"  "spotify_secret": "6f8a686a1c4e86799adf7b9d2adf4184","#, "6f8a686a1c4e86799adf7b9d2adf4184"),
         ])
-        .misses(&[r#"spotify_market = "DE""#]),
+        .misses(&[
+            r#"spotify_market = "DE""#,
+            r#"spotify_client_id = "3f9a1c7be2d84056a1b2c3d4e5f60718""#,
+            r#"spotifyClientId: "3f9a1c7be2d84056a1b2c3d4e5f60718","#,
+        ]),
     prefixed("SPOTIFY_ACCESS_TOKEN", &["BQA", "BQB", "BQC", "BQD"], Token, (120, 300))
         .entropy(3.8)
         .hits(&[
@@ -155,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
             ("args: ['--auth', 'rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS']", "rft.7zAu4eFmF52egGpFDkcoIwKYzUQNgntVZxdUEgYNswgn5deTAxhOMkP9GVTsGgqUHS"),
         ])
         .misses(&["# the console shows act.UxGSSS and asks for the rest"]),
-    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vk_service", "vktoken", "vk_token", "mailru", "odnoklassniki"], Token, (20, 90))
+    assigned("TIKTOK_SECRET", &["tiktok", "snapchat", "snapkit", "kakao", "navercli", "naverclientsecret", "vkservice", "vktoken", "mailru", "odnoklassniki"], Token, (20, 90))
         .entropy(3.0)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z]+[0-9]{0,2}[-_.])+[A-Za-z]+[0-9]{0,2}$"])
         .hits(&[
@@ -185,10 +192,11 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "ROBLOX_COOKIE",
         &["_|warning:-do-not-share-this"],
-        r"_\|WARNING:-DO-NOT-SHARE-THIS[^|]{10,200}\|_([0-9A-Fa-f]{100,2000})",
+        r"_\|WARNING:-DO-NOT-SHARE-THIS[^|]{10,200}\|_([0-9A-Fa-f]{100,})",
     )
         .hits(&[
             (".ROBLOSECURITY=_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you-and-to-steal-your-ROBUX-and-items.|_E2BDD0F9BEA3AD378CE0E8726960642C6435F3D25B59EF80D6E7DA01FFEE1F2DE0AF04B1C0CF89FE6A086B1E4D9DE9A97C74ED97611CAA4D6E1F10C0668088870C65175BBEEF1B444919A887E23A8F54519E5B86059537746D0DCA9EA7A55AA2548A189E1C2594DB604AF1E757B1DE4110314892DB6981D6D9D7723C6BCDD3CD771767340A0831C9614DDA1D5C034773720EC7F69E5F48F0E1709E509F1C20CD494626A12D5EED46308753FFF925F961577958B24FD7C3F198EC133A489AE5D8CCCB423E5AADA4CD", "E2BDD0F9BEA3AD378CE0E8726960642C6435F3D25B59EF80D6E7DA01FFEE1F2DE0AF04B1C0CF89FE6A086B1E4D9DE9A97C74ED97611CAA4D6E1F10C0668088870C65175BBEEF1B444919A887E23A8F54519E5B86059537746D0DCA9EA7A55AA2548A189E1C2594DB604AF1E757B1DE4110314892DB6981D6D9D7723C6BCDD3CD771767340A0831C9614DDA1D5C034773720EC7F69E5F48F0E1709E509F1C20CD494626A12D5EED46308753FFF925F961577958B24FD7C3F198EC133A489AE5D8CCCB423E5AADA4CD"),
+            (r#"client.login("_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-is-unwise.|_BD694C5868B66FDF87249478A9FCA3630AF04B690B8EDAC92C1B42BB96BC2E66F03CDCCF202A5A9D65719C16C6A8EF2BD452B2A7F672A9A0602E448C58A2E69596738E33FC24FFB1B51D6FAA09C55EACE0B927F17F1379821A2A834B41693B93AEC5B31FA343DB6DE30CB9F61272FA5910F90DA48E82C24800EE36AF02396AC791E7A557D4D4F4FC3175C2DE4F991E881ADB0D3BF1C3134458EE8905306E8D6ECFB2F0374886549E4779524D2F3D94E8423206011D6F51C65FFDC98BD33753A82BD3F362A8AAC40E")"#, "BD694C5868B66FDF87249478A9FCA3630AF04B690B8EDAC92C1B42BB96BC2E66F03CDCCF202A5A9D65719C16C6A8EF2BD452B2A7F672A9A0602E448C58A2E69596738E33FC24FFB1B51D6FAA09C55EACE0B927F17F1379821A2A834B41693B93AEC5B31FA343DB6DE30CB9F61272FA5910F90DA48E82C24800EE36AF02396AC791E7A557D4D4F4FC3175C2DE4F991E881ADB0D3BF1C3134458EE8905306E8D6ECFB2F0374886549E4779524D2F3D94E8423206011D6F51C65FFDC98BD33753A82BD3F362A8AAC40E"),
         ])
         .misses(&["_|WARNING:-DO-NOT-SHARE-THIS.--|_"]),
     // Twitch stream keys, Mollie, GoCardless, Adyen.

@@ -5,6 +5,7 @@ use super::pattern;
 
 pub(super) static RULES: &[Rule] = &[
     // Password hashes.
+
     pattern(
         "PHPASS_HASH",
         &["$p$", "$h$", "$s$"],
@@ -23,6 +24,7 @@ pub(super) static RULES: &[Rule] = &[
     )
         .hits(&[
             ("password_pbkdf2 root grub.pbkdf2.sha512.10000.2D3141506A7680D0B65F6708D746200E25D1216830BA51E6B9412B1FC7FB5781F408F4686583A308AE85DDA2AB674AB9B8C8DE7EF5C018ABC9582ED100DAECB4.9E3775F0A6AADB203DB134928F9B4E70A0A62A6983357EC4C06DBBDB7F3D735E871FAE247DB33544915C6A84C9F30F240361D4D24864F2451D1E5D8F79D0791D", "2D3141506A7680D0B65F6708D746200E25D1216830BA51E6B9412B1FC7FB5781F408F4686583A308AE85DDA2AB674AB9B8C8DE7EF5C018ABC9582ED100DAECB4.9E3775F0A6AADB203DB134928F9B4E70A0A62A6983357EC4C06DBBDB7F3D735E871FAE247DB33544915C6A84C9F30F240361D4D24864F2451D1E5D8F79D0791D"),
+            ("GRUB_HASH=grub.pbkdf2.sha512.10000.F59B67DBA37ABBBBC8910BA04BFAD99DCD1D2EA13BDDC8F0A85B4F7D56D7E777DF9053DEB2D0C3C38C2128FDB3D36A92527BA1273F6D4CF2F1ADDC7791DABB7E.40179AA2E902469366F50854BC40CD51854E21809534EC654D9F62381C99D67F9902AE418D25ABBA7ED3361F81BAB36444951415A0C5E741F924F5A8D9279465", "F59B67DBA37ABBBBC8910BA04BFAD99DCD1D2EA13BDDC8F0A85B4F7D56D7E777DF9053DEB2D0C3C38C2128FDB3D36A92527BA1273F6D4CF2F1ADDC7791DABB7E.40179AA2E902469366F50854BC40CD51854E21809534EC654D9F62381C99D67F9902AE418D25ABBA7ED3361F81BAB36444951415A0C5E741F924F5A8D9279465"),
         ])
         .misses(&["grub.pbkdf2.sha512.10000."]),
     pattern(
@@ -48,7 +50,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "FILEZILLA_PASSWORD",
         &["<pass encoding"],
-        r#"(?i)<pass\s{1,4}encoding="[\w-]{2,20}">([^<]{4,300})</pass>"#,
+        r#"(?i)<pass\s{1,4}encoding="[\w-]{2,20}">([^<]{4,})</pass>"#,
     )
         .hits(&[
             (r#"<Pass encoding="base64">glvw4kO2Ujy2LM52nVOok7==</Pass>"#, "glvw4kO2Ujy2LM52nVOok7=="),
@@ -58,7 +60,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "RDP_PASSWORD",
         &["51:b:"],
-        "51:b:([0-9A-Fa-f]{40,2000})",
+        "51:b:([0-9A-Fa-f]{40,})",
     )
         .hits(&[
             ("password 51:b:DDFDA6E9CA0389D46A4FC4B9DB9A830FA69F0E54EC6D71CDFFE6CDB57987FF0367C5677B6547A28A00C9F2381CECFFF8F71EB9528230698DEEF6174FDF5B352CA9E44991FA744C1D72C9B2C7678BDD43", "DDFDA6E9CA0389D46A4FC4B9DB9A830FA69F0E54EC6D71CDFFE6CDB57987FF0367C5677B6547A28A00C9F2381CECFFF8F71EB9528230698DEEF6174FDF5B352CA9E44991FA744C1D72C9B2C7678BDD43"),
@@ -75,7 +77,9 @@ pub(super) static RULES: &[Rule] = &[
             ("SET PASSWORD FOR 'app' = '*E5BADA6EEEC89AA2CC819AEDA56497064F811DF9';", "*E5BADA6EEEC89AA2CC819AEDA56497064F811DF9"),
         ])
         .misses(&["SELECT '*' FROM passwords"]),
+
     // Bare key material.
+
     pattern(
         "DER_PRIVATE_KEY",
         &["ibadanbgkqhkig9w0baqefaasc", "ibaakc", "ibazcc", "ageambmgbyqgsm49", "ageambagbyqgsm49", "mhccaqee", "mhqcaqee", "migkageb", "mc4caqawbqydk2v"],
@@ -91,7 +95,7 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "XML_RSA_PRIVATE_KEY",
         &["<p>", "<q>", "<d>", "<dp>", "<dq>", "<inverseq>"],
-        "<(?:P|Q|D|DP|DQ|InverseQ)>([0-9A-Za-z+/]{60,1400}={0,2})</",
+        "<(?:P|Q|D|DP|DQ|InverseQ)>([0-9A-Za-z+/]{60,}={0,2})</",
     )
         .entropy(4.0)
         .hits(&[
@@ -129,11 +133,13 @@ pub(super) static RULES: &[Rule] = &[
             ("ROTP::TOTP.new('B223UMWQBFXU5OZ75SX47CNTRIPB3A26')", "B223UMWQBFXU5OZ75SX47CNTRIPB3A26"),
         ])
         .misses(&[r#"totp("user")"#]),
+
     // Session cookies by name.
+
     pattern(
         "AUTH_COOKIE",
         &[".aspnetcore.", ".aspxauth", "li_at", "jsessionid", "phpsessid", "asp.net_sessionid", "laravel_session", "connect.sid", "wordpress_logged_in", "remember_web_", "sessionid", "_session=", "xsrf-token=", "__secure-", "_shibsession_", "sid=", "user_session=", "d_ticket", "sapisid="],
-        r#"(?i)(?:\.AspNetCore\.[\w.]{2,60}|\.ASPXAUTH|li_at|JSESSIONID|PHPSESSID|ASP\.NET_SessionId|laravel_session|connect\.sid|wordpress_logged_in_\w{8,40}|remember_web_\w{8,60}|sessionid|_\w{2,30}_session|user_session|_shibsession_\w{8,80}|__Secure-[\w.-]{2,40}|SAPISID)["\x27]?\s{0,2}[:=]\s{0,2}["\x27]?([\w%+/.|:-]{20,4000}={0,2})"#,
+        r#"(?i)(?:\.AspNetCore\.[\w.]{2,60}|\.ASPXAUTH|li_at|JSESSIONID|PHPSESSID|ASP\.NET_SessionId|laravel_session|connect\.sid|wordpress_logged_in_\w{8,40}|remember_web_\w{8,60}|sessionid|_\w{2,30}_session|user_session|_shibsession_\w{8,80}|__Secure-[\w.-]{2,40}|SAPISID)["\x27]?\s{0,2}[:=]\s{0,2}["\x27]?([\w%+/.|:-]{20,}={0,2})"#,
     )
         .entropy(3.2)
         .allow(&["^[^0-9]+$", "^(?:[A-Za-z_]+[.:/])+[A-Za-z_0-9]+$"])

@@ -41,7 +41,7 @@ pub(crate) fn stage(kind: AgentKind, model: &Model) -> Option<Stage> {
     Some(stage)
 }
 
-fn opencode_config(model: &Model) -> String {
+pub(crate) fn opencode_config(model: &Model) -> String {
     serde_json::json!({"provider": {"loopback": {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": format!("{}/v1", model.url()), "apiKey": "{env:OPENAI_API_KEY}"},

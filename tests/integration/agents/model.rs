@@ -82,6 +82,11 @@ impl Model {
         self.received.lock().unwrap().clone()
     }
 
+    /// Everything that arrived since the last look.
+    pub(crate) fn take(&self) -> Vec<Received> {
+        std::mem::take(&mut self.received.lock().unwrap())
+    }
+
     /// The requests for an answer.
     pub(crate) fn questions(&self) -> Vec<Received> {
         const ENDS: [&str; 4] = ["/responses", "/chat/completions", "/messages", ":streamGenerateContent"];

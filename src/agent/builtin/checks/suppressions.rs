@@ -50,7 +50,9 @@ pub(super) const SUPPRESSIONS: &[Check] = &[
         files: PYTHON,
         needles: &["noqa:", "type:", "pyright:", "pylint:", "pragma:"],
         pattern: r"#\s*(?:noqa:\s*[A-Z]|type:\s*ignore\[|pyright:\s*ignore\[|pylint:\s*disable=\w|pragma:\s*no\s*cover)",
-        except: Some(r"#\s*(?:noqa:\s*(?:(?:E501|F401|E402)\b[,\s]*)+(?:#.*)?$|noqa:\s*S\d|pylint:\s*disable=all)"),
+        except: Some(
+            r"(?:__name__|ImportError|TYPE_CHECKING|NotImplementedError).*#\s*pragma|#\s*(?:noqa:\s*(?:(?:E501|F401|E402)\b[,\s]*)+(?:#.*)?$|noqa:\s*S\d|pylint:\s*disable=all)",
+        ),
         fires: &[
             ("a.py", "x = l  # noqa: E741"),
             ("a.py", "y = f()  # type: ignore[arg-type]"),
@@ -59,6 +61,7 @@ pub(super) const SUPPRESSIONS: &[Check] = &[
         quiet: &[
             ("a/__init__.py", "from .x import y  # noqa: F401"),
             ("a.py", "long = 1  # noqa: E501"),
+            ("a.py", "except ImportError:  # pragma: no cover"),
             ("a.py", "x = 1  # a pragma"),
         ],
         ..SUPPRESSION
@@ -238,7 +241,18 @@ pub(super) const SUPPRESSIONS: &[Check] = &[
         ..SECURITY_SUPPRESSION
     },
     Check {
+        name: "rust-certificate-check-off",
+        files: RUST,
+        needles: &["danger_accept_invalid"],
+        pattern: r"\.danger_accept_invalid_(?:certs|hostnames)\(true\)",
+        except: Some(r"^\s*//"),
+        fires: &[("a.rs", "        .danger_accept_invalid_certs(true)")],
+        quiet: &[("a.rs", ".danger_accept_invalid_certs(false)"), ("a.rs", "// .danger_accept_invalid_certs(true)")],
+        ..UNVERIFIED
+    },
+    Check {
         name: "certificate-check-off",
+        files: CONNECTING,
         needles: &[
             "verify=False",
             "InsecureSkipVerify",
@@ -246,37 +260,70 @@ pub(super) const SUPPRESSIONS: &[Check] = &[
             "NODE_TLS_REJECT_UNAUTHORIZED",
             "_create_unverified_context",
             "CURLOPT_SSL_VERIFY",
-            "danger_accept_invalid",
             "StrictHostKeyChecking",
             "GIT_SSL_NO_VERIFY",
             "sslVerify",
             "VERIFY_NONE",
             "CERT_NONE",
-            "ServerCertificateCustomValidationCallback",
-            "ServerCertificateValidationCallback",
+            "ValidationCallback",
         ],
-        pattern: r#"\bverify=False\b|InsecureSkipVerify:\s*true|rejectUnauthorized['"]?\s*:\s*false|NODE_TLS_REJECT_UNAUTHORIZED['"\]]*\s*[:=]\s*['"]?0|\b_create_unverified_context\b|CURLOPT_SSL_VERIFY(?:PEER|HOST)['"]?\s*(?:,|=>)\s*(?:false|0)|danger_accept_invalid_(?:certs|hostnames)\(true\)|StrictHostKeyChecking[= ]no\b|GIT_SSL_NO_VERIFY['"]?\s*[:=]\s*['"]?(?:1|true)|sslVerify\s*=?\s*false|OpenSSL::SSL::VERIFY_NONE|ssl\.CERT_NONE|ServerCertificate(?:Custom)?ValidationCallback\s*\+?=\s*(?:\([^)]*\)|delegate|_)\s*(?:=>|\{)\s*(?:\{\s*return\s+)?true"#,
-        except: Some(r"^\s*(?:#|//|\*|--)"),
+        pattern: r#"\bverify=False\b|InsecureSkipVerify:\s*true|rejectUnauthorized['"]?\s*:\s*false|NODE_TLS_REJECT_UNAUTHORIZED['"\]]*\s*[:=]\s*['"]?0|\bssl\._create_unverified_context\b|CURLOPT_SSL_VERIFY(?:PEER|HOST)['"]?\s*(?:,|=>)\s*(?:false|0)|StrictHostKeyChecking[= ]no\b|GIT_SSL_NO_VERIFY['"]?\s*[:=]\s*['"]?(?:1|true)|sslVerify\s*=?\s*false|=\s*OpenSSL::SSL::VERIFY_NONE|(?:verify_mode|cert_reqs)\s*=\s*['"]?(?:ssl\.)?CERT_NONE\b|ServerCertificate(?:Custom)?ValidationCallback\s*\+?=\s*(?:\([^)]*\)|delegate|_)\s*(?:=>|\{)\s*(?:\{\s*return\s+)?true"#,
+        except: Some(r"^\s*(?:#|//|\*|--|def\s)|CERT_NONE\s+if\b"),
         fires: &[
             ("a.py", "requests.get(url, verify=False)"),
+            ("a.py", "context.verify_mode = ssl.CERT_NONE"),
+            ("a.py", "context = ssl._create_unverified_context()"),
             ("a.go", "tls.Config{InsecureSkipVerify: true}"),
             ("a.js", "agent = new Agent({ rejectUnauthorized: false })"),
             ("ci.yml", "  NODE_TLS_REJECT_UNAUTHORIZED: \"0\""),
             ("a.sh", "ssh -o StrictHostKeyChecking=no host"),
             ("a.rb", "http.verify_mode = OpenSSL::SSL::VERIFY_NONE"),
-            ("a.rs", ".danger_accept_invalid_certs(true)"),
+            ("a.php", "curl_setopt($c, CURLOPT_SSL_VERIFYPEER, false);"),
             ("a.sh", "git config --global http.sslVerify false"),
             ("A.cs", "handler.ServerCertificateCustomValidationCallback = (a, b, c, d) => true;"),
         ],
         quiet: &[
             ("a.py", "requests.get(url, verify=ca)"),
             ("a.py", "# never use verify=False"),
+            ("a.py", "def __init__(self, name, verify=False):"),
+            ("a.py", "if context.verify_mode != ssl.CERT_NONE:"),
+            ("a.py", "context.verify_mode = ssl.CERT_NONE if insecure else ssl.CERT_REQUIRED"),
             ("a.go", "InsecureSkipVerify: false"),
             ("a.js", "rejectUnauthorized: true"),
             ("a.sh", "ssh -o StrictHostKeyChecking=yes host"),
+            ("a.md", "Never write `verify=False`."),
         ],
         ..UNVERIFIED
     },
+];
+
+/// Programs and settings that open connections.
+const CONNECTING: &[&str] = &[
+    "py",
+    "go",
+    "js",
+    "jsx",
+    "ts",
+    "tsx",
+    "mjs",
+    "cjs",
+    "php",
+    "rb",
+    "cs",
+    "sh",
+    "bash",
+    "yml",
+    "yaml",
+    "Dockerfile",
+    "env",
+    "ini",
+    "cfg",
+    "conf",
+    "gitconfig",
+    "ps1",
+    "java",
+    "kt",
+    "scala",
 ];
 
 const SUPPRESSION: Check = Check {

@@ -1,0 +1,162 @@
+//! The commands that answer a question: each returns the text to print and leaves no record.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::CommandFactory as _;
+use serde_json::Value;
+
+use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, WorkdirArgs};
+use crate::config::{self, Environment};
+use crate::contracts::{AgentKind, ReviewOutput};
+use crate::error::{Error, Failure, Result};
+use crate::redact::{Engine, Output};
+use crate::view::inspect::Traces;
+use crate::view::{self, explain, init, inspect};
+use crate::workdir::{Artifact, Forbidden, Workdir};
+
+/// Where a command was started, and with what.
+#[derive(Debug)]
+pub struct Place {
+    pub env: Environment,
+    pub current: PathBuf,
+    pub engine: Arc<Engine>,
+}
+
+impl Place {
+    fn forbidden(&self) -> Forbidden {
+        Forbidden {
+            current: self.current.clone(),
+            repository: config::repository_top(&self.current),
+            home: self.env.home(),
+        }
+    }
+
+    /// The named workdir, else the configured one, else the default.
+    pub fn workdir_path(&self, named: Option<&Path>, common: &CommonArgs) -> PathBuf {
+        let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
+        match named {
+            Some(path) => path.to_owned(),
+            None => config::load(&args, &self.env, &self.current)
+                .map_or_else(|_| config::early_workdir(&args, &self.env), |loaded| loaded.config.workdir.into()),
+        }
+    }
+
+    fn open(&self, path: &Path) -> Result<Workdir> {
+        Workdir::open(path, &self.forbidden(), Arc::clone(&self.engine)).map_err(|unusable| {
+            Error::Config(
+                Failure::new(unusable.to_string())
+                    .with("workdir", path.to_string_lossy())
+                    .help("name the workdir of an earlier run, or run `diffsan review` first"),
+            )
+        })
+    }
+}
+
+/// `diffsan config`.
+pub fn show_config(args: &ReviewArgs, place: &Place) -> Result<String> {
+    let loaded = config::load(args, &place.env, &place.current)?;
+    let text = view::config(&loaded, args.common.format);
+    Ok(place.engine.redact(Output::Console, &text).into_string())
+}
+
+/// `diffsan inspect`.
+pub fn show_run(args: &WorkdirArgs, place: &Place) -> Result<String> {
+    let path = place.workdir_path(args.path.as_deref(), &args.common);
+    let workdir = place.open(&path)?;
+    let inspection = inspect::inspect(&traces(&workdir));
+    let text = match args.common.format {
+        Format::Json => format!("{:#}\n", serde_json::to_value(&inspection).unwrap_or_default()),
+        Format::Text | Format::Markdown => inspect::text(&inspection),
+    };
+    Ok(place.engine.redact(Output::Console, &text).into_string())
+}
+
+fn traces(workdir: &Workdir) -> Traces {
+    let text = |artifact: Artifact| {
+        workdir
+            .read(&artifact.file_name())
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    };
+    let lines: Vec<Result<Value, _>> = text(Artifact::Events).lines().map(|line| serde_json::from_str(line)).collect();
+    let broken_lines = lines.iter().filter(|line| line.is_err()).count();
+    Traces {
+        workdir: workdir.path().to_string_lossy().into_owned(),
+        run: serde_json::from_str(&text(Artifact::Run)).ok(),
+        events: lines.into_iter().flatten().collect(),
+        broken_lines,
+        files: workdir.list(),
+    }
+}
+
+/// `diffsan explain`.
+pub fn explain(args: &ExplainArgs, place: &Place) -> Result<String> {
+    let Some(what) = &args.what else {
+        let all = explain::all();
+        let width = all.iter().map(|known| known.code.len()).max().unwrap_or(0);
+        let rows = all.iter().map(|known| format!("{:width$}  {}\n", known.code, known.kind));
+        return Ok(rows.collect());
+    };
+    if let Some(known) = explain::code(what) {
+        return Ok(explain::text(&known));
+    }
+    let path = place.workdir_path(None, &args.common);
+    let review: Option<ReviewOutput> =
+        place.open(&path).ok().and_then(|workdir| workdir.read_json(Artifact::Review).ok()?);
+    let finding = review.as_ref().and_then(|review| review.findings.iter().find(|finding| finding.finding_id == *what));
+    match finding {
+        Some(finding) => Ok(place.engine.redact(Output::Console, &explain::finding(finding)).into_string()),
+        None => Err(Error::Config(
+            Failure::new(format!("`{what}` is no known code, and no finding of the review in {}", path.display()))
+                .help("`diffsan explain` lists the codes; review.json has the findings' ids"),
+        )),
+    }
+}
+
+/// `diffsan init`.
+pub fn init(args: &InitArgs, place: &Place) -> Result<String> {
+    let path = place.current.join(config::CONFIG_FILE);
+    let text = init::config_file(args.agent);
+    config::write_file(&path, &text, args.force)?;
+    let agent = args.agent.unwrap_or(AgentKind::Codex);
+    Ok(format!("Wrote {}.\n\nAdd this job to .gitlab-ci.yml:\n\n{}", path.display(), init::ci_job(agent)))
+}
+
+/// `diffsan report`.
+pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
+    let path = place.workdir_path(args.run.path.as_deref(), &args.run.common);
+    if args.baseline {
+        let workdir = Workdir::create(&path, &place.forbidden(), Arc::clone(&place.engine))
+            .map_err(|unusable| Error::Config(Failure::new(unusable.to_string())))?;
+        workdir.foreign_json(Artifact::CodeQuality, view::code_quality_baseline())?;
+        return Ok(format!("Wrote {}.\n", path.join(Artifact::CodeQuality.file_name()).display()));
+    }
+    let workdir = place.open(&path)?;
+    let shown = view::Shown::read(&workdir)?.ok_or_else(|| {
+        Error::Format(
+            Failure::new(format!("there is no review in {}", path.display()))
+                .help("a run that failed or was skipped has no report; `diffsan inspect` says what happened"),
+        )
+    })?;
+    crate::pipeline::write_reports(&workdir, &place.engine, &shown)?;
+    let names = [Artifact::Html, Artifact::CodeQuality, Artifact::Sarif];
+    let lines = names.iter().map(|artifact| format!("Wrote {}.\n", path.join(artifact.file_name()).display()));
+    Ok(lines.collect())
+}
+
+/// `diffsan completions`.
+pub fn completions(shell: clap_complete::Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "diffsan", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// `diffsan man`.
+pub fn man() -> Result<String> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(Cli::command())
+        .render(&mut text)
+        .map_err(|error| Error::Format(Failure::new("could not render the manual page").caused_by(&error)))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

@@ -1,0 +1,120 @@
+//! Parse and prepare on generated diffs of 1, 10 and 100 MB: throughput, how often a plain newline
+//! count over the same bytes fits in that time, whether time grows linearly, and peak memory.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use diffsan::contracts::{LimitsConfig, TruncationConfig};
+use diffsan::diff::{Diff, anchor};
+use diffsan::prepare::{Rules, prepare};
+
+const MEGABYTE: usize = 1_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, megabytes] = arguments.as_slice()
+        && flag == "--peak"
+    {
+        return peak(megabytes.parse().expect("a number of megabytes"));
+    }
+    println!(
+        "{:>8}  {:>14}  {:>14}  {:>8}  {:>14}  {:>14}  {:>12}",
+        "size", "newlines", "parse", "ratio", "+ prepare", "anchors", "peak memory"
+    );
+    let mut per_megabyte = Vec::new();
+    for megabytes in [1, 10, 100] {
+        let text = generate(megabytes * MEGABYTE);
+        let rounds = (100 / megabytes).clamp(3, 30);
+        let newlines = median(rounds, || memchr::memchr_iter(b'\n', black_box(text.as_bytes())).count());
+        let parse = median(rounds, || Diff::parse(black_box(text.as_bytes())).expect("it parses").files.len());
+        let rules = Rules::new(&LimitsConfig::default(), &TruncationConfig::default(), BTreeMap::new());
+        let both = median(rounds, || {
+            let diff = Diff::parse(black_box(text.as_bytes())).expect("it parses");
+            prepare(&text, &diff, &rules).expect("it prepares").text.len()
+        });
+        let diff = Diff::parse(text.as_bytes()).expect("it parses");
+        let anchors = median(rounds, || anchor::anchors(black_box(&diff)).len());
+        let speed = |time: Duration| format!("{:.0} MB/s", text.len() as f64 / 1e6 / time.as_secs_f64());
+        println!(
+            "{megabytes:>5} MB  {:>14}  {:>14}  {:>7.1}x  {:>14}  {:>14}  {:>12}",
+            speed(newlines),
+            speed(parse),
+            parse.as_secs_f64() / newlines.as_secs_f64(),
+            speed(both),
+            speed(anchors),
+            peak_of(megabytes),
+        );
+        per_megabyte.push(both.as_secs_f64() / text.len() as f64);
+    }
+    println!("time per byte at 100 MB is {:.2} x that at 10 MB (1.00 is linear)", per_megabyte[2] / per_megabyte[1]);
+}
+
+/// Edits of a few lines with context around them, 40 hunks to a file, as branches have them.
+fn generate(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 4_096);
+    let mut file = 0;
+    while text.len() < bytes {
+        file += 1;
+        let end = ["py", "rs", "yaml", "md", "lock"][file % 5];
+        let path = format!("src/module_{}/file_{file}.{end}", file % 97);
+        let _ = write!(
+            text,
+            "diff --git a/{path} b/{path}\nindex {file:040x}..{:040x} 100644\n--- a/{path}\n+++ b/{path}\n",
+            file + 1
+        );
+        for hunk in 0..40 {
+            let start = 1 + hunk * 50;
+            let _ = writeln!(text, "@@ -{start},8 +{start},10 @@ def function_{hunk}(argument, other):");
+            for line in 0..3 {
+                let _ = writeln!(text, "     unchanged_{line} = call(hunk={hunk}, file={file})");
+            }
+            let _ = writeln!(text, "-    old_value = compute(step={hunk}, weight=0.5)\n-    return old_value");
+            for line in 0..4 {
+                let _ = writeln!(text, "+    new_value_{line} = compute(step={hunk}, weight=0.25, mode=\"exact\")");
+            }
+            for line in 0..3 {
+                let _ = writeln!(text, "     unchanged_{line} = call(file={file}, hunk={hunk})");
+            }
+        }
+    }
+    text
+}
+
+fn median<T>(rounds: usize, mut once: impl FnMut() -> T) -> Duration {
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            black_box(once());
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[rounds / 2]
+}
+
+/// Peak memory of a process of its own that parses and prepares, as a multiple of the diff's size.
+fn peak_of(megabytes: usize) -> String {
+    let program = std::env::current_exe().expect("this program has a path");
+    let output = Command::new(program).arg("--peak").arg(megabytes.to_string()).output().expect("it starts");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+fn peak(megabytes: usize) {
+    let text = generate(megabytes * MEGABYTE);
+    let diff = Diff::parse(text.as_bytes()).expect("it parses");
+    let rules = Rules::new(&LimitsConfig::default(), &TruncationConfig::default(), BTreeMap::new());
+    black_box(prepare(&text, &diff, &rules).expect("it prepares"));
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+    match peak {
+        Some(kilobytes) => {
+            let megabytes_used = kilobytes * 1_024.0 / 1e6;
+            println!("{megabytes_used:.0} MB {:.2}x", megabytes_used / (text.len() as f64 / 1e6));
+        }
+        None => println!("unknown"),
+    }
+}
