@@ -16,5 +16,7 @@ mod forge;
 mod gitlab;
 mod gitlab_client;
 mod posting;
+mod report;
+mod report_browser;
 mod sandbox;
 mod tidy;
