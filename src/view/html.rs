@@ -40,6 +40,7 @@ struct Report {
     index: Vec<Entry>,
     elsewhere: Vec<Card>,
     files: Vec<FileView>,
+    big: bool,
     coverage: String,
     cover: Vec<Stretch>,
     left_out: LeftOut,
@@ -109,7 +110,7 @@ fn report(shown: &Shown) -> Report {
         style: STYLE,
         script: SCRIPT,
         version: crate::VERSION,
-        headline: shown.headline(),
+        headline: headline(shown, shown::decision_words(decision)),
         decision: Verdict { name: shown::decision_name(decision), words: shown::decision_words(decision) },
         tally: tally(shown),
         facts: facts(shown, decision),
@@ -117,6 +118,7 @@ fn report(shown: &Shown) -> Report {
         index: change.index,
         elsewhere: change.elsewhere,
         files: change.files,
+        big: change.big,
         coverage: shown::coverage(shown),
         cover: cover(&shown.truncation.coverage),
         left_out: shown::left_out(shown),
@@ -138,6 +140,12 @@ fn policy() -> String {
         digest(STYLE),
         digest(SCRIPT)
     )
+}
+
+/// The headline without the word that stands above it already.
+fn headline(shown: &Shown, decision: &str) -> String {
+    let headline = shown.headline();
+    headline.strip_prefix(&format!("{decision}: ")).map_or_else(|| headline.clone(), str::to_owned)
 }
 
 fn tally(shown: &Shown) -> Vec<Tally> {

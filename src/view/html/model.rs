@@ -19,6 +19,8 @@ pub(super) struct Change {
     /// Findings that stand on no line of the diff.
     pub(super) elsewhere: Vec<Card>,
     pub(super) files: Vec<FileView>,
+    /// So many lines that drawing those out of sight would be felt.
+    pub(super) big: bool,
 }
 
 /// One finding in the list of all.
@@ -118,7 +120,7 @@ pub(super) fn change(shown: &Shown) -> Change {
     let elsewhere = elsewhere.map(|placed| card(shown, placed, true)).collect();
     let mut worst_first: Vec<_> = findings.iter().collect();
     worst_first.sort_by_key(|placed| std::cmp::Reverse(placed.finding.severity));
-    Change { index: worst_first.into_iter().map(entry).collect(), elsewhere, files }
+    Change { index: worst_first.into_iter().map(entry).collect(), elsewhere, files, big: lines > UNFOLDED }
 }
 
 /// The blocks of a text that others wrote.
@@ -252,7 +254,7 @@ fn card(shown: &Shown, placed: &Placed<'_>, alone: bool) -> Card {
         },
         text: clip(&text, LINE),
     };
-    let patch = finding.suggested_patch.iter().flat_map(|patch| shown::patch_lines(&patch.content));
+    let patch = finding.suggested_patch.iter().flat_map(|patch| shown::patch_body(&patch.content));
     let lines = line_words(finding);
     Card {
         number: placed.number,
