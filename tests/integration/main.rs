@@ -20,6 +20,8 @@ mod gitlab_client;
 mod gitlab_tls;
 mod posting;
 mod posting_runs;
+mod report;
+mod report_browser;
 mod sandbox;
 mod secrets;
 mod tidy;
