@@ -802,8 +802,8 @@ fn report(run: &Run, reviewed: Reviewed, plan: PostPlan, about: &About<'_>, post
 /// The reports of a review.
 pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -> Result<()> {
     workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
-    let _ = engine;
-    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))
+    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))?;
+    workdir.text(Artifact::Html, &engine.redact(Output::Report, &view::html(shown)?))
 }
 
 /// Posts, or finishes posting, what an earlier run planned.
