@@ -1,5 +1,6 @@
 //! Parse and prepare on generated diffs of 1, 10 and 100 MB: throughput, how often a plain newline
 //! count over the same bytes fits in that time, whether time grows linearly, and peak memory.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark prints, and stops when it cannot go on")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
