@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod commands;
 mod configuration;
 mod contract;
 mod diff_fetch_ci;
@@ -16,6 +17,11 @@ mod failures;
 mod forge;
 mod gitlab;
 mod gitlab_client;
+mod gitlab_tls;
 mod posting;
+mod posting_runs;
+mod report;
+mod report_browser;
 mod sandbox;
+mod secrets;
 mod tidy;
