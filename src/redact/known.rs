@@ -16,7 +16,8 @@ const ENCODED: usize = 8;
 /// The longest piece that is compared at once.
 const LONGEST: usize = 256;
 /// What URLs leave as it is.
-const UNRESERVED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const UNRESERVED: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const BLOCK: usize = 4;
 const BITS: u32 = 16;
 
@@ -55,7 +56,10 @@ impl Known {
         words.sort();
         words.dedup();
         if !words.is_empty() {
-            known.words = aho_corasick::AhoCorasick::builder().match_kind(aho_corasick::MatchKind::LeftmostLongest).build(&words).ok();
+            known.words = aho_corasick::AhoCorasick::builder()
+                .match_kind(aho_corasick::MatchKind::LeftmostLongest)
+                .build(&words)
+                .ok();
         }
         known
     }
@@ -128,7 +132,11 @@ impl Known {
 
     fn form_at(&self, text: &[u8], start: usize) -> Option<usize> {
         let window: &[u8; ANYWHERE] = text.get(start..start + ANYWHERE)?.try_into().ok()?;
-        self.lengths.get(window)?.iter().map(|&length| usize::from(length)).find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
+        self.lengths
+            .get(window)?
+            .iter()
+            .map(|&length| usize::from(length))
+            .find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
     }
 }
 
@@ -167,7 +175,9 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     // A value that is all lower case has a lower-cased percent form equal to itself; one that is not would match foreign text.
-    forms.retain(|form| form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase()));
+    forms.retain(|form| {
+        form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
+    });
     for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
         forms.extend(base64_cores(engine, value));
     }

@@ -8,7 +8,45 @@ use super::scan;
 
 /// Words that can stand beside a short secret. Lower-case; the contexts' own words are added to them.
 pub(super) static WORDS: &[&str] = &[
-    "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "://", "-----", "_pw", "dbpw", "bindpw", "rootpw", "userpw", "senha", "kennwort", "bearer", "cookie", "contrase", "mdp", "haslo", "dsn", "contribsys", "akia", "@tcp(", "@unix(", "private-lines", "assword", "mot_de_passe", "\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord", "parola", "heslo", "salasana",
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "psk",
+    "://",
+    "-----",
+    "_pw",
+    "dbpw",
+    "bindpw",
+    "rootpw",
+    "userpw",
+    "senha",
+    "kennwort",
+    "bearer",
+    "cookie",
+    "contrase",
+    "mdp",
+    "haslo",
+    "dsn",
+    "contribsys",
+    "akia",
+    "@tcp(",
+    "@unix(",
+    "private-lines",
+    "assword",
+    "mot_de_passe",
+    "\u{bc00}\u{bc88}\u{d638}",
+    "密码",
+    "口令",
+    "пароль",
+    "パスワード",
+    "wachtwoord",
+    "parola",
+    "heslo",
+    "salasana",
 ];
 
 /// The shortest run of token characters that makes a line a candidate by itself.
@@ -59,7 +97,9 @@ fn next_word(lower: &[u8], from: usize) -> Option<usize> {
     });
     match searcher {
         Searcher::Packed(searcher) => searcher.find_in(lower, (from..lower.len()).into()).map(|found| found.start()),
-        Searcher::Automaton(searcher) => searcher.find(aho_corasick::Input::new(lower).range(from..)).map(|found| found.start()),
+        Searcher::Automaton(searcher) => {
+            searcher.find(aho_corasick::Input::new(lower).range(from..)).map(|found| found.start())
+        }
         Searcher::Nothing => Some(from),
     }
 }

@@ -40,7 +40,16 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
         lower.clear();
         lower.extend_from_slice(&region.bytes[at..end]);
         lower.make_ascii_lowercase();
-        let mut scanner = Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, block: at, lower: &lower, depth: 0, done: Done::default() };
+        let mut scanner = Scanner {
+            region,
+            vocabulary: Vocabulary::shared(),
+            scratch,
+            out,
+            block: at,
+            lower: &lower,
+            depth: 0,
+            done: Done::default(),
+        };
         resume = scanner.block(resume.max(at), end);
         at = end;
     }
@@ -52,7 +61,10 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
     let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
     while let Some(line) = current {
         let text = region.text(line);
-        if text.len() >= 8 && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t')) && names::keeps(names::Promise::Password, Form::Bare, b"", text) {
+        if text.len() >= 8
+            && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t'))
+            && names::keeps(names::Promise::Password, Form::Bare, b"", text)
+        {
             out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
         }
         current = region.next(line);
@@ -64,8 +76,16 @@ fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
     let lower = text.to_ascii_lowercase();
     let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
     let mut out = Vec::new();
-    let mut scanner =
-        Scanner { region: &region, vocabulary: Vocabulary::shared(), scratch, out: &mut out, block: 0, lower: &lower, depth: 1, done: Done::default() };
+    let mut scanner = Scanner {
+        region: &region,
+        vocabulary: Vocabulary::shared(),
+        scratch,
+        out: &mut out,
+        block: 0,
+        lower: &lower,
+        depth: 1,
+        done: Done::default(),
+    };
     scanner.block(0, text.len());
     out.iter().map(|span| span.name).min()
 }
@@ -109,7 +129,8 @@ impl Scanner<'_, '_, '_> {
         while at < end {
             let Some(found) = candidates.next_from(at - self.block) else { break };
             let found = found + self.block;
-            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
+            let start = memchr::memrchr(b'\n', &bytes[at..found])
+                .map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
             let stop = memchr::memchr(b'\n', &bytes[found..]).map_or(end, |newline| found + newline);
             let line = self.region.line(start, stop);
             at = self.line(line).max(stop + 1);
@@ -156,7 +177,12 @@ impl Scanner<'_, '_, '_> {
         if text.len() < 256 && hits.iter().any(|hit| matches!(hit.action, Action::Assign | Action::Assigned(_))) {
             let whole = 0..text.len();
             let mut found = Vec::new();
-            manifest::paired_value(self.region, line, |value| self.vendor(lower, &whole, value, Form::Quoted, &hits), &mut found);
+            manifest::paired_value(
+                self.region,
+                line,
+                |value| self.vendor(lower, &whole, value, Form::Quoted, &hits),
+                &mut found,
+            );
             self.out.append(&mut found);
         }
         if text.len() >= 32 && text.len() <= 160 && line.start >= self.done.fragment && keys::solid(text).is_some() {
@@ -190,7 +216,11 @@ impl Scanner<'_, '_, '_> {
         if !is_boundary(text, at) {
             return;
         }
-        let Some(prefix) = prefixes.iter().filter(|prefix| text[at..].starts_with(prefix.as_bytes())).max_by_key(|prefix| prefix.len()) else {
+        let Some(prefix) = prefixes
+            .iter()
+            .filter(|prefix| text[at..].starts_with(prefix.as_bytes()))
+            .max_by_key(|prefix| prefix.len())
+        else {
             return;
         };
         let start = at + prefix.len();
@@ -236,7 +266,15 @@ impl Scanner<'_, '_, '_> {
     }
 
     /// Which rule, if any, says that a value given to this name is a secret.
-    fn judge(&self, text: &[u8], lower: &[u8], name: &std::ops::Range<usize>, literal: &[u8], form: Form, hits: &[Hit]) -> Option<Name> {
+    fn judge(
+        &self,
+        text: &[u8],
+        lower: &[u8],
+        name: &std::ops::Range<usize>,
+        literal: &[u8],
+        form: Form,
+        hits: &[Hit],
+    ) -> Option<Name> {
         if let Some(rule) = self.vendor(lower, name, literal, form, hits) {
             return Some(Name::Rule(rule));
         }
@@ -245,16 +283,27 @@ impl Scanner<'_, '_, '_> {
     }
 
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.
-    fn vendor(&self, lower: &[u8], name: &std::ops::Range<usize>, value: &[u8], form: Form, hits: &[Hit]) -> Option<&'static str> {
+    fn vendor(
+        &self,
+        lower: &[u8],
+        name: &std::ops::Range<usize>,
+        value: &[u8],
+        form: Form,
+        hits: &[Hit],
+    ) -> Option<&'static str> {
         let reach = name.start.saturating_sub(VENDOR_REACH)..name.end;
-        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_))) || names::is_about_only(&lower[name.clone()]) || form == Form::Doubtful && value.len() < 16 {
+        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_)))
+            || names::is_about_only(&lower[name.clone()])
+            || form == Form::Doubtful && value.len() < 16
+        {
             return None;
         }
         hits.iter().filter(|hit| reach.contains(&hit.at)).find_map(|hit| {
             let Action::Assigned(rule) = hit.action else { return None };
             let loaded = &self.vocabulary.rules[usize::from(rule)];
             let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else { return None };
-            let fits = charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
+            let fits =
+                charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
             fits.then_some(loaded.rule.name)
         })
     }
@@ -301,13 +350,20 @@ impl Scanner<'_, '_, '_> {
         for captures in regex.captures_iter(text) {
             let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else { continue };
             let value = found.as_bytes();
-            if value.is_empty() || filter::is_reference(value) && !value.starts_with(b"$") || !self.accepts(loaded, value, value) {
+            if value.is_empty()
+                || filter::is_reference(value) && !value.starts_with(b"$")
+                || !self.accepts(loaded, value, value)
+            {
                 continue;
             }
             if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
-            self.out.push(Span { start: line.start + start + found.start(), end: line.start + start + found.end(), name: Name::Rule(loaded.rule.name) });
+            self.out.push(Span {
+                start: line.start + start + found.start(),
+                end: line.start + start + found.end(),
+                name: Name::Rule(loaded.rule.name),
+            });
         }
     }
 

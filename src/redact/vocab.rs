@@ -51,7 +51,10 @@ impl Loaded {
         if self.rule.allow.is_empty() {
             return false;
         }
-        self.allow.get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect()).iter().any(|regex| regex.is_match(value))
+        self.allow
+            .get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect())
+            .iter()
+            .any(|regex| regex.is_match(value))
     }
 }
 
@@ -131,7 +134,9 @@ impl Vocabulary {
             self.add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
             return;
         }
-        for next in (0..128_u8).filter(|&byte| body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())) {
+        for next in (0..128_u8).filter(|&byte| {
+            body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())
+        }) {
             let mut word = prefix.to_ascii_lowercase();
             word.push(next.to_ascii_lowercase());
             self.add(&word, Action::Prefixed(index));
