@@ -27,6 +27,8 @@ pub(super) enum Form {
 
 const NAME_LIMIT: usize = 96;
 const VALUE_LIMIT: usize = 4096;
+/// Bare values end at a space; nothing longer than this is one.
+const BARE_LIMIT: usize = 1024;
 const GAP_LIMIT: usize = 48;
 
 /// Reads the assignment whose name covers `at`, if there is one. `line` is without its diff prefix.
@@ -313,7 +315,8 @@ impl Reader<'_> {
         let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[]().,*&".contains(&b)))?;
         let operator = match &window[equals..] {
             [b':', b'=', ..] => 2,
-            [b'=', next, ..] if *next != b'=' => 1,
+            // Not the attribute of a tag: `<Pass encoding="base64">`.
+            [b'=', next, ..] if *next != b'=' && matches!(window[..equals].last(), Some(b' ' | b')')) => 1,
             _ => return None,
         };
         let next = self.skip_spaces(at + equals + operator);
@@ -410,7 +413,7 @@ impl Reader<'_> {
 
     /// A bare word.
     fn bare(&self, at: usize, form: Form) -> Value {
-        let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
+        let window = &self.line[at..self.line.len().min(at + BARE_LIMIT)];
         let comment = window.starts_with(b"#") && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
         if comment || window.starts_with(b"//") || window.starts_with(b"/*") {
             return None;

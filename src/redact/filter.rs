@@ -52,6 +52,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
 
 /// `xxxxxxxx`, `********`, `0000`, `abcdefgh`, `12345678`, `......`.
 pub(super) fn is_mask(value: &[u8]) -> bool {
+    const ENOUGH: usize = 256;
+    let value = &value[..value.len().min(ENOUGH)];
     let mut seen = [false; 256];
     let mut distinct = 0;
     for &byte in value {
@@ -107,6 +109,10 @@ fn longest(value: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
 
 /// Nothing but words that people write where a secret belongs: `your-api-key-here`, `changeme`, `my_token`.
 pub(super) fn is_filler(value: &[u8]) -> bool {
+    const LONGEST: usize = 80;
+    if value.len() > LONGEST {
+        return false;
+    }
     let mut at = 0;
     let mut words = 0;
     while at < value.len() {

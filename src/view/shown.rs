@@ -227,7 +227,7 @@ pub(super) enum PatchLine {
 }
 
 /// The lines of a suggested patch without its file headers.
-pub(super) fn patch_lines(patch: &str) -> Vec<(PatchLine, String)> {
+fn patch_lines(patch: &str) -> Vec<(PatchLine, String)> {
     let mut lines = Vec::new();
     let mut in_hunk = !patch.lines().any(|line| line.starts_with("@@"));
     for line in patch.trim_end().lines() {
@@ -244,6 +244,13 @@ pub(super) fn patch_lines(patch: &str) -> Vec<(PatchLine, String)> {
         lines.push((kind, code_text(text)));
     }
     lines
+}
+
+/// The lines of a suggested patch; the header of a single hunk says nothing more.
+pub(super) fn patch_body(patch: &str) -> Vec<(PatchLine, String)> {
+    let lines = patch_lines(patch);
+    let hunks = lines.iter().filter(|(kind, _)| *kind == PatchLine::Hunk).count();
+    lines.into_iter().filter(|(kind, _)| hunks > 1 || *kind != PatchLine::Hunk).collect()
 }
 
 /// `13` or `13-15`.

@@ -166,9 +166,7 @@ impl Page {
     }
 
     fn patch(&mut self, patch: &str) {
-        let lines = shown::patch_lines(patch);
-        let only = lines.iter().filter(|(kind, _)| *kind == PatchLine::Hunk).count() < 2;
-        let lines: Vec<_> = lines.into_iter().filter(|(kind, _)| !only || *kind != PatchLine::Hunk).collect();
+        let lines = shown::patch_body(patch);
         let heading = Style::new().bold();
         let _ = writeln!(self.text, "\n  {heading}Suggested change{heading:#}");
         for (kind, text) in lines.iter().take(PATCH_ROWS) {
@@ -353,7 +351,7 @@ impl Page {
     }
 }
 
-fn places(verdict: &crate::contracts::Verdict) -> Vec<String> {
+pub(super) fn places(verdict: &crate::contracts::Verdict) -> Vec<String> {
     let counts = &verdict.counts;
     let words = [
         (counts.inline, "on lines"),
