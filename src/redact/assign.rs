@@ -27,6 +27,8 @@ pub(super) enum Form {
 
 const NAME_LIMIT: usize = 96;
 const VALUE_LIMIT: usize = 4096;
+/// Bare values end at a space; nothing longer than this is one.
+const BARE_LIMIT: usize = 1024;
 const GAP_LIMIT: usize = 48;
 
 /// Reads the assignment whose name covers `at`, if there is one. `line` is without its diff prefix.
@@ -121,9 +123,7 @@ impl Reader<'_> {
             b'|' if self.line[at..].starts_with(b"||=") => self.literal(self.skip_spaces(at + 3)),
             b'?' | b'|' if self.at(at + 1) == self.at(at) => self.quoted(self.skip_spaces(at + 2)),
             b'?' if self.at(at + 1) == b':' => self.after_colon(at + 1),
-            b'!' if self.at(at + 1) == b'=' => {
-                self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 }))
-            }
+            b'!' if self.at(at + 1) == b'=' => self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 })),
             b',' if name_quoted || closed > 0 => self.after_comma(at),
             b'(' if !gap && !name_quoted => self.quoted(self.skip_spaces(at + 1)),
             b'>' if !gap => self.after_tag(at, name_quoted),
@@ -137,8 +137,7 @@ impl Reader<'_> {
 
     /// `find("#password").type("…")`: where the argument of the call that follows starts.
     fn chained(&self, at: usize, name_quoted: bool) -> Option<usize> {
-        const CALLS: [&[u8]; 9] =
-            [b"type", b"send_keys", b"sendkeys", b"fill", b"setvalue", b"set_value", b"val", b"set", b"clearandtype"];
+        const CALLS: [&[u8]; 9] = [b"type", b"send_keys", b"sendkeys", b"fill", b"setvalue", b"set_value", b"val", b"set", b"clearandtype"];
         if !name_quoted || self.at(at) != b'.' {
             return None;
         }
@@ -174,13 +173,7 @@ impl Reader<'_> {
             // `${NAME:-default}` of a shell; `Type::member` of code.
             b'-' | b'+' | b'?' if self.in_braces() => return self.braced(next + 1),
             // `::=` of make, `:: ` of LDIF; otherwise a path of code.
-            b':' => {
-                return if matches!(self.at(next + 1), b'=' | b' ') {
-                    self.literal(self.skip_spaces(next + 2))
-                } else {
-                    None
-                };
-            }
+            b':' => return if matches!(self.at(next + 1), b'=' | b' ') { self.literal(self.skip_spaces(next + 2)) } else { None },
             _ => {}
         }
         if self.in_braces() && self.line[..self.name.start].ends_with(b"${") {
@@ -236,9 +229,7 @@ impl Reader<'_> {
             next += taken;
         }
         const WORDS: [&[u8]; 4] = [b"value", b"content", b"default", b"data-value"];
-        let word = WORDS
-            .iter()
-            .find(|word| self.line.get(next..next + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word)))?;
+        let word = WORDS.iter().find(|word| self.line.get(next..next + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word)))?;
         next += word.len();
         if let Some((_, taken)) = self.quote(next) {
             next += taken;
@@ -324,7 +315,8 @@ impl Reader<'_> {
         let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[]().,*&".contains(&b)))?;
         let operator = match &window[equals..] {
             [b':', b'=', ..] => 2,
-            [b'=', next, ..] if *next != b'=' => 1,
+            // Not the attribute of a tag: `<Pass encoding="base64">`.
+            [b'=', next, ..] if *next != b'=' && matches!(window[..equals].last(), Some(b' ' | b')')) => 1,
             _ => return None,
         };
         let next = self.skip_spaces(at + equals + operator);
@@ -364,28 +356,7 @@ impl Reader<'_> {
         let lead = self.line[..self.name.start].trim_ascii();
         let lead = lead.strip_prefix(b"- ").unwrap_or(lead).trim_ascii_end();
         let rest = self.line[value.end..].trim_ascii();
-        let leads = lead.is_empty()
-            || matches!(
-                lead,
-                b"export"
-                    | b"set"
-                    | b"ENV"
-                    | b"ARG"
-                    | b"-"
-                    | b"setx"
-                    | b"$"
-                    | b"+"
-                    | b"-e"
-                    | b"*"
-                    | b"**"
-                    | b"- **"
-                    | b">"
-                    | b"#"
-                    | b"//"
-                    | b"local"
-                    | b"readonly"
-                    | b"declare"
-            );
+        let leads = lead.is_empty() || matches!(lead, b"export" | b"set" | b"ENV" | b"ARG" | b"-" | b"setx" | b"$" | b"+" | b"-e" | b"*" | b"**" | b"- **" | b">" | b"#" | b"//" | b"local" | b"readonly" | b"declare");
         let tight = self.at(value.start - 1) == b'=';
         leads && (rest.is_empty() || rest.starts_with(b"#") || tight && lead.is_empty())
     }
@@ -406,42 +377,16 @@ impl Reader<'_> {
     fn wrapped(&self, at: usize) -> Option<usize> {
         const CALL_LIMIT: usize = 48;
         let window = &self.line[at..self.line.len().min(at + CALL_LIMIT)];
-        let open = window
-            .iter()
-            .position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b' ' | b'&' | b'!')))?;
+        let open = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b' ' | b'&' | b'!')))?;
         if window[open] != b'(' && !(window[open] == b'[' && open == 0) {
             return None;
         }
         let callee = window[..open].to_ascii_lowercase();
         const FETCHES: [&[u8]; 24] = [
-            b"env",
-            b"get",
-            b"read",
-            b"find",
-            b"load",
-            b"fetch",
-            b"require",
-            b"decrypt",
-            b"config",
-            b"lookup",
-            b"import",
-            b"input",
-            b"prompt",
-            b"arg",
-            b"option",
-            b"format",
-            b"open",
-            b"resolve",
-            b"translate",
-            b"i18n",
-            b"gettext",
-            b"column",
-            b"field",
-            b"select",
+            b"env", b"get", b"read", b"find", b"load", b"fetch", b"require", b"decrypt", b"config", b"lookup", b"import", b"input", b"prompt",
+            b"arg", b"option", b"format", b"open", b"resolve", b"translate", b"i18n", b"gettext", b"column", b"field", b"select",
         ];
-        if FETCHES.iter().any(|word| memchr::memmem::find(&callee, word).is_some())
-            || matches!(callee.as_slice(), b"t" | b"_" | b"$t" | b"__")
-        {
+        if FETCHES.iter().any(|word| memchr::memmem::find(&callee, word).is_some()) || matches!(callee.as_slice(), b"t" | b"_" | b"$t" | b"__") {
             return None;
         }
         let next = self.skip_spaces(at + open + 1);
@@ -468,14 +413,12 @@ impl Reader<'_> {
 
     /// A bare word.
     fn bare(&self, at: usize, form: Form) -> Value {
-        let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
-        let comment = window.starts_with(b"#")
-            && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
+        let window = &self.line[at..self.line.len().min(at + BARE_LIMIT)];
+        let comment = window.starts_with(b"#") && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
         if comment || window.starts_with(b"//") || window.starts_with(b"/*") {
             return None;
         }
-        let flow = !self.kind.is_line_oriented()
-            || self.line[..self.name.start].iter().any(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';'));
+        let flow = !self.kind.is_line_oriented() || self.line[..self.name.start].iter().any(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';'));
         let mut end = (0..window.len()).find(|&at| ends_bare(window, at, flow)).unwrap_or(window.len());
         while end > 0 && matches!(window[end - 1], b',' | b';') {
             end -= 1;
@@ -491,11 +434,7 @@ impl Reader<'_> {
 fn ends_bare(window: &[u8], at: usize, flow: bool) -> bool {
     let rest = &window[at + 1..];
     let pair_follows = || {
-        let name = rest
-            .iter()
-            .take(40)
-            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' '))
-            .count();
+        let name = rest.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ')).count();
         name > 0 && rest.get(name) == Some(&b'=')
     };
     match window[at] {
@@ -595,13 +534,7 @@ mod tests {
 
     #[test]
     fn a_name_without_a_value_gives_none() {
-        for line in [
-            "if password:",
-            "password == other",
-            "fn password(&self) -> &str {",
-            "password",
-            "the password of the user is long",
-        ] {
+        for line in ["if password:", "password == other", "fn password(&self) -> &str {", "password", "the password of the user is long"] {
             let at = line.find("password").expect("the sample names a password");
             let found = read(line.as_bytes(), at, FileKind::Code);
             assert!(found.is_none(), "{line}: {found:?}");

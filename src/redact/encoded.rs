@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::DecodePaddingMode;
 
 /// Shorter runs cannot hold a secret together with what tells it.
 const SHORTEST_BASE64: usize = 20;
@@ -11,9 +11,8 @@ const SHORTEST_HEX: usize = 32;
 /// What is decoded of one run at most; the head of a longer one decides.
 const LONGEST: usize = 64 * 1024;
 
-const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-    .with_decode_allow_trailing_bits(true);
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
@@ -104,10 +103,7 @@ fn percent(line: &[u8], each: &mut impl FnMut(Decoded)) {
             at = sign + 1;
             continue;
         }
-        let inside = |b: u8| {
-            b.is_ascii_alphanumeric()
-                || matches!(b, b'%' | b'-' | b'_' | b'.' | b'~' | b'+' | b'/' | b':' | b'*' | b'!')
-        };
+        let inside = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'%' | b'-' | b'_' | b'.' | b'~' | b'+' | b'/' | b':' | b'*' | b'!');
         let start = line[at..sign].iter().rposition(|&b| !inside(b)).map_or(at, |found| at + found + 1);
         let length = line[start..].iter().take_while(|&&b| inside(b)).count();
         let run = &line[start..start + length.min(LONGEST)];
@@ -120,9 +116,7 @@ fn percent(line: &[u8], each: &mut impl FnMut(Decoded)) {
 }
 
 fn is_escape(line: &[u8], at: usize) -> bool {
-    line[at] == b'%'
-        && line.get(at + 1).is_some_and(u8::is_ascii_hexdigit)
-        && line.get(at + 2).is_some_and(u8::is_ascii_hexdigit)
+    line[at] == b'%' && line.get(at + 1).is_some_and(u8::is_ascii_hexdigit) && line.get(at + 2).is_some_and(u8::is_ascii_hexdigit)
 }
 
 /// Nearly all printable.

@@ -115,16 +115,8 @@ impl Engine {
     pub fn new(settings: &Settings, known: impl IntoIterator<Item = String>) -> Result<Self, EngineError> {
         let engine = Self {
             enabled: settings.enabled,
-            extra: patterns(&settings.extra_patterns, |index, pattern, source| EngineError::ExtraPattern {
-                index,
-                pattern,
-                source,
-            })?,
-            allow: patterns(&settings.allow_patterns, |index, pattern, source| EngineError::AllowPattern {
-                index,
-                pattern,
-                source,
-            })?,
+            extra: patterns(&settings.extra_patterns, |index, pattern, source| EngineError::ExtraPattern { index, pattern, source })?,
+            allow: patterns(&settings.allow_patterns, |index, pattern, source| EngineError::AllowPattern { index, pattern, source })?,
             allow_paths: globs(&settings.allow_paths)?,
             memory: RwLock::default(),
             audit: Mutex::default(),
@@ -181,9 +173,7 @@ impl Engine {
             return Redacted::new(text.to_owned());
         }
         let bytes = replace(text.as_bytes(), &spans);
-        Redacted::new(
-            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        )
+        Redacted::new(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Likewise for bytes; what is not UTF-8 becomes the replacement character.
@@ -219,13 +209,7 @@ impl Engine {
     fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) {
         let mut fresh: Vec<Vec<u8>> = Vec::new();
         for value in values {
-            fresh.extend(
-                value
-                    .split(|&b| b == b'\n')
-                    .map(<[u8]>::trim_ascii)
-                    .filter(|line| known::is_learnable(line))
-                    .map(<[u8]>::to_vec),
-            );
+            fresh.extend(value.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|line| known::is_learnable(line)).map(<[u8]>::to_vec));
         }
         if fresh.is_empty() {
             return;
@@ -259,15 +243,7 @@ impl Engine {
         Part { walked, spans }
     }
 
-    fn read_section(
-        &self,
-        raw: &[u8],
-        section: &Section,
-        walked: &Walked,
-        allowed: &mut Option<(usize, bool)>,
-        scratch: &mut Scratch,
-        spans: &mut Vec<Span>,
-    ) {
+    fn read_section(&self, raw: &[u8], section: &Section, walked: &Walked, allowed: &mut Option<(usize, bool)>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
         let file = section.path.map(|index| &walked.files[index]);
         if section.lines.is_some()
             && let (Some(index), Some(file), false) = (section.path, file, self.allow_paths.is_empty())
@@ -315,19 +291,14 @@ impl Engine {
     fn read_extra(&self, region: &Region<'_>, spans: &mut Vec<Span>) {
         let mut start = 0;
         while start < region.bytes.len() {
-            let stop =
-                memchr::memchr(b'\n', &region.bytes[start..]).map_or(region.bytes.len(), |newline| start + newline);
+            let stop = memchr::memchr(b'\n', &region.bytes[start..]).map_or(region.bytes.len(), |newline| start + newline);
             let line = region.line(start, stop);
             for (index, pattern) in self.extra.iter().enumerate() {
                 for captures in pattern.captures_iter(region.text(line)) {
                     if let Some(found) = captures.get(1).or_else(|| captures.get(0))
                         && !found.is_empty()
                     {
-                        spans.push(Span {
-                            start: line.start + found.start(),
-                            end: line.start + found.end(),
-                            name: Name::Extra(index as u16),
-                        });
+                        spans.push(Span { start: line.start + found.start(), end: line.start + found.end(), name: Name::Extra(index as u16) });
                     }
                 }
             }
@@ -346,11 +317,7 @@ impl Engine {
             let place = places.of(span.start);
             let path = place.path.map(|path| self.path_text(path));
             let joins = is_key(span.name)
-                && block.as_ref().is_some_and(|(name, at, line)| {
-                    *name == span.name
-                        && *at == path
-                        && matches!((line, place.line), (Some(last), Some(this)) if this.abs_diff(*last) <= 2)
-                });
+                && block.as_ref().is_some_and(|(name, at, line)| *name == span.name && *at == path && matches!((line, place.line), (Some(last), Some(this)) if this.abs_diff(*last) <= 2));
             if joins {
                 hasher.update(value);
                 if let Some(last) = matches.last_mut() {
@@ -362,14 +329,7 @@ impl Engine {
                 hasher.update(value);
                 let count = chars(value);
                 let sha256 = (count >= HASHABLE).then(|| hex(&hasher.clone().finalize()));
-                matches.push(Match {
-                    rule: span.name.text(),
-                    path: path.clone(),
-                    line: place.line,
-                    side: place.side,
-                    sha256,
-                    chars: count,
-                });
+                matches.push(Match { rule: span.name.text(), path: path.clone(), line: place.line, side: place.side, sha256, chars: count });
             }
             block = Some((span.name, path, place.line));
         }
@@ -394,19 +354,7 @@ fn in_parallel<T: Send>(parts: &[(usize, usize)], read: impl Fn(usize, usize) ->
         return vec![read(*start, *end)];
     }
     std::thread::scope(|scope| {
-        let handles: Vec<_> = parts
-            .iter()
-            .map(|&(start, end)| {
-                (
-                    start,
-                    end,
-                    scope.spawn({
-                        let read = &read;
-                        move || read(start, end)
-                    }),
-                )
-            })
-            .collect();
+        let handles: Vec<_> = parts.iter().map(|&(start, end)| (start, end, scope.spawn({ let read = &read; move || read(start, end) }))).collect();
         // A reader that panicked is asked again here, so that the panic is not lost.
         handles.into_iter().map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end))).collect()
     })
@@ -478,8 +426,7 @@ struct Place<'a> {
 
 impl<'a> Places<'a> {
     fn new(raw: &'a [u8], walked: &[&'a Walked]) -> Self {
-        let sections =
-            walked.iter().flat_map(|walked| walked.sections.iter().map(move |section| (section, *walked))).collect();
+        let sections = walked.iter().flat_map(|walked| walked.sections.iter().map(move |section| (section, *walked))).collect();
         let mut places = Self { raw, sections, section: 0, at: 0, old: 0, new: 0 };
         places.enter();
         places
@@ -497,16 +444,13 @@ impl<'a> Places<'a> {
             self.section += 1;
             self.enter();
         }
-        let Some(&(section, walked)) = self.sections.get(self.section) else {
-            return Place { path: None, line: None, side: Side::New };
-        };
+        let Some(&(section, walked)) = self.sections.get(self.section) else { return Place { path: None, line: None, side: Side::New } };
         let path = section.path.map(|index| walked.files[index].path.as_slice());
         if section.lines.is_none() {
             return Place { path, line: None, side: Side::New };
         }
         loop {
-            let end = memchr::memchr(b'\n', &self.raw[self.at..section.end])
-                .map_or(section.end, |newline| self.at + newline + 1);
+            let end = memchr::memchr(b'\n', &self.raw[self.at..section.end]).map_or(section.end, |newline| self.at + newline + 1);
             if offset < end || end >= section.end {
                 break;
             }
@@ -528,10 +472,7 @@ impl<'a> Places<'a> {
     }
 }
 
-fn patterns(
-    texts: &[String],
-    error: impl Fn(usize, String, Box<regex::Error>) -> EngineError,
-) -> Result<Vec<Regex>, EngineError> {
+fn patterns(texts: &[String], error: impl Fn(usize, String, Box<regex::Error>) -> EngineError) -> Result<Vec<Regex>, EngineError> {
     texts
         .iter()
         .enumerate()

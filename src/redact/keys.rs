@@ -46,10 +46,7 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
     if !(KEY_WIDTHS.contains(&width) && is_dense(core) || hex) || is_public_path(region.path) {
         return line.end;
     }
-    let is_full = |line: Line| {
-        solid(region.text(line))
-            .is_some_and(|core| core.len() == width && (!hex || core.iter().all(u8::is_ascii_hexdigit)))
-    };
+    let is_full = |line: Line| solid(region.text(line)).is_some_and(|core| core.len() == width && (!hex || core.iter().all(u8::is_ascii_hexdigit)));
     let mut lines = vec![line];
     let mut first = line;
     while let Some(before) = region.previous(first).filter(|&before| is_full(before)) {
@@ -63,11 +60,7 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
     }
     let full = lines.len();
     // A key ends with a shorter line; one may also stand before the block, where a hunk joins two keys.
-    let is_end = |line: Line| {
-        solid(region.text(line)).is_some_and(|core| {
-            core.len() < width && (core.ends_with(b"=") || core.len() >= 8 && is_dense_enough(core))
-        })
-    };
+    let is_end = |line: Line| solid(region.text(line)).is_some_and(|core| core.len() < width && (core.ends_with(b"=") || core.len() >= 8 && is_dense_enough(core)));
     if let Some(next) = region.next(last).filter(|&next| !hex && is_end(next)) {
         lines.push(next);
         last = next;
@@ -96,9 +89,7 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
 
 /// A shorter piece of base64 rather than a word.
 fn is_dense_enough(core: &[u8]) -> bool {
-    core.iter().any(u8::is_ascii_digit)
-        && core.iter().any(u8::is_ascii_uppercase)
-        && core.iter().any(u8::is_ascii_lowercase)
+    core.iter().any(u8::is_ascii_digit) && core.iter().any(u8::is_ascii_uppercase) && core.iter().any(u8::is_ascii_lowercase)
 }
 
 struct Marker {
@@ -204,9 +195,7 @@ impl Body<'_, '_> {
         let mut first = line;
         while let Some(before) = self.region.previous(first) {
             match part(self.region.text(before), self.lead) {
-                Part::Body(start, end) => {
-                    out.push(Span { start: before.start + start, end: before.start + end, name: self.name })
-                }
+                Part::Body(start, end) => out.push(Span { start: before.start + start, end: before.start + end, name: self.name }),
                 Part::Blank => {}
                 Part::Header | Part::Other => break,
             }
@@ -230,9 +219,7 @@ fn key_run(rest: &[u8]) -> Option<(usize, usize)> {
     let mut solid = 0;
     while at < rest.len() {
         match rest[at] {
-            b'\\' => {
-                at += if matches!(rest.get(at + 1), Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')) { 2 } else { 1 }
-            }
+            b'\\' => at += if matches!(rest.get(at + 1), Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')) { 2 } else { 1 },
             b'%' => at += 3,
             b if is_key_byte(b) => {
                 let run = rest[at..].iter().take_while(|&&b| is_key_byte(b)).count();
@@ -288,9 +275,7 @@ fn part(text: &[u8], lead: &[u8]) -> Part {
 
 /// Whether the line starts as `lead` does, any digit standing for any other.
 fn same_shape(text: &[u8], lead: &[u8]) -> bool {
-    !lead.is_empty()
-        && text.len() >= lead.len()
-        && text.iter().zip(lead).all(|(left, right)| left == right || left.is_ascii_digit() && right.is_ascii_digit())
+    !lead.is_empty() && text.len() >= lead.len() && text.iter().zip(lead).all(|(left, right)| left == right || left.is_ascii_digit() && right.is_ascii_digit())
 }
 
 /// A string literal that holds nothing but key material, whatever joins it to the next line.
@@ -312,22 +297,12 @@ fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, us
     loop {
         let rest = &bytes[start..end];
         match rest.first() {
-            Some(
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.' | b'(' | b')'
-                | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&',
-            ) => {
+            Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.' | b'(' | b')' | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&') => {
                 start += 1;
             }
             Some(b'+' | b'/') if matches!(rest.get(1), Some(b' ' | b'"' | b'\'' | b'/' | b'\t')) => start += 1,
             Some(b'\\') => start += if matches!(rest.get(1), Some(b'n' | b'r' | b't')) { 2 } else { 1 },
-            Some(b'%')
-                if rest.len() >= 3
-                    && rest[1].is_ascii_hexdigit()
-                    && rest[2].is_ascii_hexdigit()
-                    && !matches!(&rest[1..3], b"2B" | b"2F" | b"3D" | b"2b" | b"2f" | b"3d") =>
-            {
-                start += 3
-            }
+            Some(b'%') if rest.len() >= 3 && rest[1].is_ascii_hexdigit() && rest[2].is_ascii_hexdigit() && !matches!(&rest[1..3], b"2B" | b"2F" | b"3D" | b"2b" | b"2f" | b"3d") => start += 3,
             _ => break,
         }
         if start >= end {
@@ -339,19 +314,9 @@ fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, us
         match rest {
             [] => break,
             [.., b'\\', b'n' | b'r' | b't'] => end -= 2,
-            [
-                ..,
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'(' | b'-' | b'|' | b'<'
-                | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*' | b'#',
-            ] => end -= 1,
+            [.., b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'(' | b'-' | b'|' | b'<' | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*' | b'#'] => end -= 1,
             [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
-            [.., b'%', high, low]
-                if high.is_ascii_hexdigit()
-                    && low.is_ascii_hexdigit()
-                    && !matches!([*high, *low], [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']) =>
-            {
-                end -= 3
-            }
+            [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() && !matches!([*high, *low], [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']) => end -= 3,
             _ => break,
         }
     }
@@ -377,39 +342,25 @@ pub(super) fn solid(text: &[u8]) -> Option<&[u8]> {
 
 /// Upper and lower case, digits, and no order in them.
 fn is_dense(core: &[u8]) -> bool {
-    core.iter().any(u8::is_ascii_uppercase)
-        && core.iter().any(u8::is_ascii_lowercase)
-        && core.iter().any(u8::is_ascii_digit)
-        && entropy(core) >= 3.8
+    core.iter().any(u8::is_ascii_uppercase) && core.iter().any(u8::is_ascii_lowercase) && core.iter().any(u8::is_ascii_digit) && entropy(core) >= 3.8
 }
 
 fn starts_like_key(core: &[u8]) -> bool {
-    core.starts_with(b"MII")
-        || core.starts_with(b"b3BlbnNzaC1rZXkt")
-        || core.starts_with(b"MHc")
-        || core.starts_with(b"MIG")
-        || core.starts_with(b"lQ")
+    core.starts_with(b"MII") || core.starts_with(b"b3BlbnNzaC1rZXkt") || core.starts_with(b"MHc") || core.starts_with(b"MIG") || core.starts_with(b"lQ")
 }
 
 fn is_public_marker(text: &[u8]) -> bool {
     let upper = text.to_ascii_uppercase();
-    memchr::memmem::find(&upper, b"-----").is_some()
-        && (memchr::memmem::find(&upper, b"CERTIFICATE").is_some()
-            || memchr::memmem::find(&upper, b"PUBLIC").is_some()
-            || memchr::memmem::find(&upper, b"SIGNATURE").is_some()
-            || memchr::memmem::find(&upper, b"MESSAGE").is_some())
+    memchr::memmem::find(&upper, b"-----").is_some() && (memchr::memmem::find(&upper, b"CERTIFICATE").is_some() || memchr::memmem::find(&upper, b"PUBLIC").is_some() || memchr::memmem::find(&upper, b"SIGNATURE").is_some() || memchr::memmem::find(&upper, b"MESSAGE").is_some())
 }
 
 fn is_public_path(path: &[u8]) -> bool {
-    [&b".crt"[..], b".cer", b".cert", b".pub", b".csr", b".svg", b".css", b".map", b".ipynb", b".eml"]
-        .iter()
-        .any(|end| path.ends_with(end))
+    [&b".crt"[..], b".cer", b".cert", b".pub", b".csr", b".svg", b".css", b".map", b".ipynb", b".eml"].iter().any(|end| path.ends_with(end))
 }
 
 fn is_key_path(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end))
-        || name.starts_with(b"id_")
+    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end)) || name.starts_with(b"id_")
 }
 
 /// The `Private-Lines: n` of a PuTTY file and the lines it announces.
@@ -417,9 +368,7 @@ fn putty(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
     let mut last = line;
     while let Some(next) = region.next(last) {
         match part(region.text(next), b"") {
-            Part::Body(start, end) => {
-                out.push(Span { start: next.start + start, end: next.start + end, name: PUTTY_KEY })
-            }
+            Part::Body(start, end) => out.push(Span { start: next.start + start, end: next.start + end, name: PUTTY_KEY }),
             Part::Blank => {}
             Part::Header | Part::Other => break,
         }

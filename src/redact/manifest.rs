@@ -14,12 +14,7 @@ const DOCUMENT_LIMIT: usize = 2000;
 
 /// Whether the line is `kind: Secret` (YAML or JSON).
 pub(super) fn is_secret_kind(text: &[u8]) -> bool {
-    let compact: Vec<u8> = text
-        .iter()
-        .copied()
-        .filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{'))
-        .take(24)
-        .collect();
+    let compact: Vec<u8> = text.iter().copied().filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{')).take(24).collect();
     compact == b"kind:Secret" || compact.starts_with(b"kind:Secret#") || compact.starts_with(b"kind:Secretmetadata")
 }
 
@@ -75,18 +70,10 @@ pub(super) fn secret_document(region: &Region<'_>, line: Line, out: &mut Vec<Spa
 }
 
 /// For a line such as `name: DB_PASSWORD`, the `value:` within two lines of it.
-pub(super) fn paired_value(
-    region: &Region<'_>,
-    line: Line,
-    vendor: impl Fn(&[u8]) -> Option<&'static str>,
-    out: &mut Vec<Span>,
-) {
+pub(super) fn paired_value(region: &Region<'_>, line: Line, vendor: impl Fn(&[u8]) -> Option<&'static str>, out: &mut Vec<Span>) {
     let text = region.text(line);
     let Some((key, value)) = split(text) else { return };
-    if !matches!(
-        key.to_ascii_lowercase().as_slice(),
-        b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey"
-    ) {
+    if !matches!(key.to_ascii_lowercase().as_slice(), b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey") {
         return;
     }
     let name = unquoted(value);
@@ -98,16 +85,8 @@ pub(super) fn paired_value(
             return false;
         }
         let literal = unquoted(value);
-        let form = if literal.len() < value.len() {
-            Form::Quoted
-        } else if region.kind == FileKind::Code {
-            Form::Doubtful
-        } else {
-            Form::Bare
-        };
-        let kept = promise
-            .filter(|promise| names::keeps(*promise, form, name, literal))
-            .map(|promise| Name::Generic(promise.rule()));
+        let form = if literal.len() < value.len() { Form::Quoted } else if region.kind == FileKind::Code { Form::Doubtful } else { Form::Bare };
+        let kept = promise.filter(|promise| names::keeps(*promise, form, name, literal)).map(|promise| Name::Generic(promise.rule()));
         if let Some(rule) = vendor(literal).map(Name::Rule).or(kept) {
             let start = other.start + offset(text, literal);
             out.push(Span { start, end: start + literal.len(), name: rule });
@@ -143,12 +122,7 @@ pub(super) fn paired_value(
 /// Whether a name with this behind it on its line gets its value on a line below: `name = (`, `name: |`, `<name>`, `variable "name" {`.
 pub(super) fn goes_on_below(rest: &[u8]) -> bool {
     let rest = rest.trim_ascii();
-    !rest.is_empty()
-        && (rest == b"</key>"
-            || rest == b"As String = _"
-            || rest.len() <= 8
-                && rest.iter().all(|b| b"=:|>-(\\[{+,\"'<_ *)]".contains(b))
-                && rest.iter().any(|b| b"=:|>({<,".contains(b)))
+    !rest.is_empty() && (rest == b"</key>" || rest == b"As String = _" || rest.len() <= 8 && rest.iter().all(|b| b"=:|>-(\\[{+,\"'<_ *)]".contains(b)) && rest.iter().any(|b| b"=:|>({<,".contains(b)))
 }
 
 /// The value on one of the lines below, as a place in the region and the form it has.
@@ -165,9 +139,7 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
             let start = current.start + memchr::memmem::find(text, inner)?;
             (!inner.is_empty()).then_some((start, start + inner.len(), form))
         };
-        for (open, close) in
-            [(&b"<string>"[..], &b"</string>"[..]), (b"<Value>", b"</Value>"), (b"<value>", b"</value>")]
-        {
+        for (open, close) in [(&b"<string>"[..], &b"</string>"[..]), (b"<Value>", b"</Value>"), (b"<value>", b"</value>")] {
             if let Some(inner) = content.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)) {
                 return place(inner, Form::Element);
             }
@@ -188,40 +160,18 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
         if let Some(inner) = literal(stripped) {
             return place(inner, Form::Quoted);
         }
-        let token = !content.iter().any(|b| matches!(b, b' ' | b'\t' | b'<' | b'(' | b'{' | b'"'))
-            && region.kind != FileKind::Code;
+        let token = !content.iter().any(|b| matches!(b, b' ' | b'\t' | b'<' | b'(' | b'{' | b'"')) && region.kind != FileKind::Code;
         return token.then(|| place(content, Form::Element)).flatten();
     }
     None
 }
 
 fn is_attribute(key: &[u8]) -> bool {
-    matches!(
-        key,
-        b"type"
-            | b"description"
-            | b"sensitive"
-            | b"nullable"
-            | b"validation"
-            | b"ephemeral"
-            | b"label"
-            | b"title"
-            | b"name"
-    )
+    matches!(key, b"type" | b"description" | b"sensitive" | b"nullable" | b"validation" | b"ephemeral" | b"label" | b"title" | b"name")
 }
 
 fn is_value_key(key: &[u8]) -> bool {
-    matches!(
-        key.to_ascii_lowercase().as_slice(),
-        b"value"
-            | b"default"
-            | b"defaultvalue"
-            | b"parameter_value"
-            | b"parametervalue"
-            | b"content"
-            | b"initial_value"
-            | b"example"
-    )
+    matches!(key.to_ascii_lowercase().as_slice(), b"value" | b"default" | b"defaultvalue" | b"parameter_value" | b"parametervalue" | b"content" | b"initial_value" | b"example")
 }
 
 /// A string literal that is all there is.
@@ -298,10 +248,7 @@ fn push_value(region: &Region<'_>, (start, end): (usize, usize), out: &mut Vec<S
     if value.is_empty() || matches!(value.first(), Some(b'|' | b'>')) && value.len() <= 3 {
         return false;
     }
-    if !filter::is_reference(value)
-        && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~")
-        && !filter::is_filler(value)
-    {
+    if !filter::is_reference(value) && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~") && !filter::is_filler(value) {
         push(region, start, end, out);
     }
     true

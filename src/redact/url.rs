@@ -15,12 +15,7 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
     }
     let start = at + 3;
     let window = &line[start..line.len().min(start + LIMIT)];
-    let stop = window
-        .iter()
-        .position(|&b| {
-            matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|') && !is_template(window, b)
-        })
-        .unwrap_or(window.len());
+    let stop = window.iter().position(|&b| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|') && !is_template(window, b)).unwrap_or(window.len());
     let window = &window[..stop];
     let Some(sign) = separator(window) else { return };
     let user_info = &window[..sign];
@@ -42,10 +37,7 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
 
 /// `<` and `>` may belong to a placeholder such as `<password>` inside the user information.
 fn is_template(window: &[u8], byte: u8) -> bool {
-    byte == b'<'
-        && window.first() != Some(&b'<')
-        && memchr::memchr(b'@', window).is_some()
-        && memchr::memchr(b'>', window).is_some()
+    byte == b'<' && window.first() != Some(&b'<') && memchr::memchr(b'@', window).is_some() && memchr::memchr(b'>', window).is_some()
         || byte == b'>' && memchr::memchr(b'<', window).is_some()
 }
 
@@ -68,10 +60,7 @@ fn separator(window: &[u8]) -> Option<usize> {
 /// `user:password@tcp(host:port)/database`.
 fn dsn(line: &[u8], at: usize, out: &mut Vec<Span>) {
     let floor = at.saturating_sub(256);
-    let start = line[floor..at]
-        .iter()
-        .rposition(|&b| matches!(b, b' ' | b'"' | b'\'' | b'`' | b'\t' | b'='))
-        .map_or(floor, |found| floor + found + 1);
+    let start = line[floor..at].iter().rposition(|&b| matches!(b, b' ' | b'"' | b'\'' | b'`' | b'\t' | b'=')).map_or(floor, |found| floor + found + 1);
     let Some(colon) = memchr::memchr(b':', &line[start..at]) else { return };
     let password = &line[start + colon + 1..at];
     if !filter::is_placeholder(password) && !password.starts_with(b"//") {
@@ -111,10 +100,7 @@ mod tests {
             ("mysql+pymysql://root:pa/ss/word1@localhost/db", &["pa/ss/word1"]),
             ("mysql://root:p@ssword1@localhost/db", &["p@ssword1"]),
             ("https://oauth2:Qm3Lw09vTb7Rn5cZx81k@gitlab.example.com/a/b.git", &["Qm3Lw09vTb7Rn5cZx81k"]),
-            (
-                "https://0123456789abcdef0123456789abcdef01234567:x-oauth-basic@github.com",
-                &["0123456789abcdef0123456789abcdef01234567"],
-            ),
+            ("https://0123456789abcdef0123456789abcdef01234567:x-oauth-basic@github.com", &["0123456789abcdef0123456789abcdef01234567"]),
             ("amqp://guest:Zx81kQm3@[::1]:5672/", &["Zx81kQm3"]),
             ("app:Zx81kQm3@tcp(127.0.0.1:3306)/db", &["Zx81kQm3"]),
             ("https://user@example.com/x", &[]),

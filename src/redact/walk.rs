@@ -144,9 +144,7 @@ impl<'a> Walker<'a> {
 
     /// A part that starts inside a file takes the name from the nearest header before it.
     fn inherit(&mut self, from: usize) {
-        let Some(start) = memchr::memmem::rfind(&self.raw[..from], b"\ndiff --git ")
-            .map(|at| at + 1)
-            .or_else(|| self.raw.starts_with(b"diff --git ").then_some(0))
+        let Some(start) = memchr::memmem::rfind(&self.raw[..from], b"\ndiff --git ").map(|at| at + 1).or_else(|| self.raw.starts_with(b"diff --git ").then_some(0))
         else {
             return;
         };
@@ -212,10 +210,7 @@ enum Header<'a> {
 fn header_path(line: &[u8]) -> Option<Header<'_>> {
     let line = line.trim_ascii_end();
     if let Some(names) = line.strip_prefix(b"diff --git ") {
-        let name = memchr::memmem::rfind(names, b" b/")
-            .map(|at| &names[at + 3..])
-            .or_else(|| memchr::memmem::rfind(names, b" \"b/").map(|at| &names[at + 1..]))
-            .unwrap_or(names);
+        let name = memchr::memmem::rfind(names, b" b/").map(|at| &names[at + 3..]).or_else(|| memchr::memmem::rfind(names, b" \"b/").map(|at| &names[at + 1..])).unwrap_or(names);
         let path = unquote(name);
         return Some(Header::File(path.strip_prefix(b"b/").map_or(path.clone(), <[u8]>::to_vec)));
     }
