@@ -83,9 +83,9 @@ impl Shown {
         self.record.verdict.as_ref().map_or(Decision::Unknown, |verdict| verdict.decision)
     }
 
-    /// Where the merge request has a finding.
+    /// Where the merge request has a finding; none where there is no merge request.
     pub(super) fn place(&self, finding: &Finding) -> Option<Place> {
-        let plan = self.plan.as_ref()?;
+        let plan = self.plan.as_ref().filter(|plan| plan.mr_iid.is_some())?;
         let id = &finding.finding_id;
         if plan.repeated.contains(id) {
             return Some(Place::Repeated);
