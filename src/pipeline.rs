@@ -287,8 +287,8 @@ struct Seen {
 }
 
 fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
-    let own_user = survived(run, request, snapshot.user)?.map(|user| user.id);
-    let merge_request = survived(run, request, snapshot.merge_request)?;
+    let own_user = needed(run, request, snapshot.user)?.map(|user| user.id);
+    let merge_request = needed(run, request, snapshot.merge_request)?;
     let plain = survived(run, request, snapshot.notes)?;
     let discussions = survived(run, request, snapshot.discussions)?;
     let mut notes: Vec<NoteView> = Vec::new();
@@ -306,6 +306,17 @@ fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
         run.events.emit(Event::SkipAutoMergeUnknown { reason: "GitLab does not say".into() });
     }
     Ok(Seen { own_user, merge_request, notes })
+}
+
+/// What posting cannot do without: a refusal that will stand ends the run before the agent is paid for.
+fn needed<T>(run: &Run, request: &Request, read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(error) if request.posts() && !error.info(&run.engine).retryable => match error {
+            Error::GitlabPrior(failure) => Err(Error::GitlabPost(failure)),
+            other => Err(other),
+        },
+        other => survived(run, request, other),
+    }
 }
 
 /// A read that failed is a warning; a refused token ends a run that is to post.
@@ -802,8 +813,8 @@ fn report(run: &Run, reviewed: Reviewed, plan: PostPlan, about: &About<'_>, post
 /// The reports of a review.
 pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -> Result<()> {
     workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
-    let _ = engine;
-    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))
+    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))?;
+    workdir.text(Artifact::Html, &engine.redact(Output::Report, &view::html(shown)?))
 }
 
 /// Posts, or finishes posting, what an earlier run planned.

@@ -344,7 +344,8 @@ impl Reader<'_> {
         }
         let flag = self.line[self.name.start..].starts_with(b"-");
         let (value, form) = self.bare(at, Form::Doubtful)?;
-        let bare = flag || self.kind.has_bare_literals() || self.is_setting(&value);
+        let query = matches!(self.line[..self.name.start], [.., b'?' | b'&'] | [.., b'a', b'm', b'p', b';']) && self.at(self.name.end) == b'=';
+        let bare = flag || query || self.kind.has_bare_literals() || self.is_setting(&value);
         Some((value, if bare { Form::Bare } else { form }))
     }
 

@@ -508,4 +508,11 @@ pub(super) static RULES: &[Rule] = &[
         hits: &[("Seed phrase:\n    ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic", "ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic")],
         misses: &["seed the table\nthis will make sure that all the rows are there when you run it"],
     },
+    context(
+        "USER_SLASH_PASSWORD",
+        &["login", "credentials", "username", "account:"],
+        r#"(?i)\b(?:login|user(?:name)?|credentials?|creds|account)\**\s*[:=]\s*`?[\w.@-]{1,40}`?\s*/\s*`?([^\s/`<$]{6,100})`?\s*$"#,
+        &[("login: admin / Zx81kQm3", "Zx81kQm3")],
+        &["login: /users/sign_in", "username: first / last", "credentials: user / password"],
+    ),
 ];

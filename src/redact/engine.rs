@@ -272,15 +272,13 @@ impl Engine {
     fn read_region(&self, region: &Region<'_>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
         let from = spans.len();
         scan::region(region, scratch, spans);
-        if !self.allow.is_empty() {
-            let mut at = from;
-            while at < spans.len() {
-                let value = &region.bytes[spans[at].start..spans[at].end];
-                if self.allow.iter().any(|pattern| pattern.is_match(value)) {
-                    spans.swap_remove(at);
-                } else {
-                    at += 1;
-                }
+        let mut at = from;
+        while at < spans.len() {
+            let value = &region.bytes[spans[at].start..spans[at].end];
+            if is_marker(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
+                spans.swap_remove(at);
+            } else {
+                at += 1;
             }
         }
         if !self.extra.is_empty() {
@@ -368,6 +366,20 @@ fn known_spans(known: &Known, raw: &[u8], start: usize, end: usize) -> Vec<Span>
         span.end += start;
     }
     spans
+}
+
+/// Whether the span holds nothing but what stands for secrets already removed.
+fn is_marker(bytes: &[u8], span: &Span) -> bool {
+    let start = span.start - usize::from(span.start > 0 && bytes[span.start - 1] == b'[');
+    let end = span.end + usize::from(bytes.get(span.end) == Some(&b']'));
+    let mut rest = &bytes[start..end];
+    while let Some(at) = memchr::memmem::find(rest, TOKEN.as_bytes()) {
+        if rest[..at].iter().any(u8::is_ascii_alphanumeric) {
+            return false;
+        }
+        rest = &rest[at + TOKEN.len()..];
+    }
+    rest.len() < end - start && !rest.iter().any(u8::is_ascii_alphanumeric)
 }
 
 /// What is found once is removed everywhere, unless it is so plain that it would be found by chance.

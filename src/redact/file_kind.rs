@@ -61,6 +61,12 @@ impl FileKind {
             || name.ends_with(b"_secret.txt")
     }
 
+    /// Whether every line of the file is `user:password`.
+    pub(super) fn is_user_file(path: &[u8]) -> bool {
+        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
+        name.ends_with(b"htpasswd") || name.ends_with(b".secrets") || matches!(name.as_slice(), b"shadow" | b"master.passwd" | b".htdigest" | b"sasl_passwd" | b"gshadow")
+    }
+
     /// Whether `name: word` and `name=word` give a literal here.
     pub(super) fn has_bare_literals(self) -> bool {
         matches!(self, Self::Config | Self::Shell)

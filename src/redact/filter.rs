@@ -6,7 +6,15 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, Sta
 
 /// Whether the value stands for a secret without being one: a variable, a template, a mask, a dummy.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    is_reference(value) || is_mask(value) || is_filler(value)
+    is_reference(value) || is_mask(value) || is_filler(value) || is_dummy(value)
+}
+
+/// The passwords of examples: `password123`, `abc123`.
+fn is_dummy(value: &[u8]) -> bool {
+    let digits = value.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let (word, number) = value.split_at(value.len() - digits);
+    matches!(word.to_ascii_lowercase().as_slice(), b"password" | b"abc" | b"secret" | b"foo" | b"changeme" | b"qwerty" | b"test" | b"dummy" | b"example")
+        && matches!(number, b"1" | b"12" | b"123" | b"1234" | b"12345")
 }
 
 /// A template, a variable or a pointer to where the secret is kept.

@@ -115,7 +115,7 @@ fn next_marker(bytes: &[u8], mut at: usize, end: usize) -> Option<Marker> {
             let label = rest[..label_end].to_ascii_uppercase();
             if let Some(name) = private_label(&label) {
                 let close = label_start + label_end;
-                let closing = bytes[close..end].iter().take_while(|&&b| b == b'-').count();
+                let closing = bytes[close..end].iter().take(5).take_while(|&&b| b == b'-').count();
                 return Some(Marker { begins, start, end: close + closing, name });
             }
         }

@@ -50,6 +50,9 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     if words.ends_with(&[b"secret", b"id"]) {
         return Some(Promise::Secret);
     }
+    if words.len() > 1 && *last == b"salt" {
+        return Some(Promise::Secret);
+    }
     if is_about(last) {
         return None;
     }
@@ -68,7 +71,8 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
         let qualified = words.iter().any(|word| KEY_WORDS.contains(word) || KEY_WORDS.iter().any(|key| word.strip_suffix(b"key") == Some(key)));
         return Some(if qualified || words.len() > 1 && last.ends_with(b"key") { Promise::Key } else { Promise::Weak });
     }
-    words.iter().any(|word| WEAK_WORDS.contains(word)).then_some(Promise::Weak)
+    let weak = |word: &&[u8]| WEAK_WORDS.contains(word) || *word == b"cookie" && words.len() > 1 && !has(b"set");
+    words.iter().any(weak).then_some(Promise::Weak)
 }
 
 /// Whether a value given to such a name is a secret.
@@ -148,7 +152,7 @@ fn is_strong(form: Form, value: &[u8]) -> bool {
     if filter::is_written(value) || is_dotted_name(value) || filter::is_hex_digest(value) || filter::is_uuid(value) || traits.only_hex(value) {
         return false;
     }
-    traits.digits > 0 && traits.letters() > 0 && is_random(value) && entropy(value) >= 3.3 && traits.symbols * 5 <= value.len()
+    (traits.digits > 0 || value.len() >= 20) && traits.letters() > 0 && is_random(value) && entropy(value) >= 3.3 && traits.symbols * 5 <= value.len()
 }
 
 /// `some_name2`, `SomeName`: an identifier rather than a drawn value.

@@ -8,7 +8,7 @@ use super::{chance, contexts, rules, scan};
 /// Words that can stand beside a short secret. Lower-case; the contexts' own words are added to them.
 static WORDS: &[&str] = &[
     "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "://", "-----", "_pw", "dbpw", "bindpw", "rootpw", "userpw", "senha", "kennwort", "bearer", "cookie", "contrase", "mdp", "haslo", "dsn",
-    "contribsys", "@tcp(", "@unix(", "private-lines", "assword", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord", "parola", "heslo", "salasana",
+    "contribsys", "@tcp(", "@unix(", "private-lines", "assword", "_salt", "%3d", "%3a", "%22", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord", "parola", "heslo", "salasana",
 ];
 
 /// The shortest run of token characters that makes a line a candidate by itself.
@@ -90,7 +90,7 @@ impl Words {
         words.sort_unstable_by_key(|word| word.len());
         let mut kept: Vec<&[u8]> = Vec::new();
         for word in words {
-            if !kept.iter().any(|shorter| memchr::memmem::find(word, shorter).is_some()) {
+            if !kept.iter().any(|shorter| word.windows(shorter.len()).any(|part| part == *shorter)) {
                 kept.push(word);
                 built.add(word, false);
             }
@@ -161,7 +161,7 @@ impl Words {
     #[inline]
     fn is_likely(&self, bytes: &[u8], place: usize) -> bool {
         let four = |at: usize| bytes.get(at..at + 4).and_then(|four| <[u8; 4]>::try_from(four).ok()).map_or(1, |four| get(&self.fours, hash_four(u32::from_le_bytes(four))));
-        four(place) | four(place.wrapping_sub(1)) != 0
+        four(place) | place.checked_sub(1).map_or(0, four) != 0
     }
 
     /// The start of the word whose triple stands at `place`. At the end of the text, a word of three bytes lacks its neighbour.

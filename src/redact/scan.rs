@@ -23,6 +23,9 @@ const VENDOR_REACH: usize = 48;
 const NAME_BUDGET: usize = 4096;
 const NAMES_PER_BYTES: usize = 12;
 
+/// A bare word that long is no setting.
+const ENDLESS: usize = 768;
+
 /// Buffers that one thread uses again and again.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -35,18 +38,25 @@ pub(super) struct Scratch {
 
 /// Adds the span of every secret in the region.
 pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<Span>) {
-    if FileKind::is_secret_file(region.path) {
+    if FileKind::is_secret_file(region.path) || FileKind::is_user_file(region.path) {
         whole_lines(region, out);
     }
     Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, done: Done::default() }.read();
 }
 
-/// In a file that holds nothing but a secret, a line is one.
+/// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
 fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
+    let users = FileKind::is_user_file(region.path);
     let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
     while let Some(line) = current {
         let text = region.text(line);
-        if text.len() >= 8 && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t')) && names::keeps(names::Promise::Password, Form::Bare, b"", text) {
+        if users && let Some(colon) = memchr::memchr(b':', text) {
+            let value = text[colon + 1..].split(|&b| b == b':').next().unwrap_or_default();
+            if names::keeps(names::Promise::Password, Form::Bare, b"", value) {
+                let start = line.start + colon + 1;
+                out.push(Span { start, end: start + value.len(), name: Name::Generic(names::PASSWORD) });
+            }
+        } else if text.len() >= 8 && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t')) && names::keeps(names::Promise::Password, Form::Bare, b"", text) {
             out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
         }
         current = region.next(line);
@@ -239,12 +249,20 @@ impl Scanner<'_, '_, '_> {
         if text[..name.start].ends_with(b"://") {
             return name.end;
         }
-        if let Some(Assignment { value, form, .. }) = assign::read(text, at, self.region.kind)
-            && let Some(rule) = self.judge(reading, &name, &text[value.clone()], form)
+        let assignment = assign::read(text, at, self.region.kind);
+        if let Some(Assignment { value, form, .. }) = &assignment
+            && let Some(rule) = self.judge(reading, &name, &text[value.clone()], *form)
         {
             self.out.push(Span { start: reading.line.start + value.start, end: reading.line.start + value.end, name: rule });
             return value.end.max(name.end);
-        } else if manifest::goes_on_below(&text[name.end..])
+        }
+        // Names inside an endless bare word have the same end: to read them all would take for ever.
+        if let Some(Assignment { value, form: Form::Bare | Form::Doubtful, .. }) = &assignment
+            && value.len() >= ENDLESS
+        {
+            return value.end;
+        }
+        if manifest::goes_on_below(&text[name.end..])
             && let Some((start, end, form)) = manifest::value_below(self.region, reading.line)
             && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
         {

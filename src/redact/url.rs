@@ -6,7 +6,7 @@ use super::span::{Name, Span};
 
 const URL_PASSWORD: Name = Name::Rule("URL_CREDENTIALS");
 const URL_TOKEN: Name = Name::Rule("URL_TOKEN");
-const LIMIT: usize = 1024;
+const LIMIT: usize = 512;
 
 /// Adds the password, or the token that stands for a user, of the URL whose `://` is at `at`.
 pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
@@ -15,6 +15,8 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
     }
     let start = at + 3;
     let window = &line[start..line.len().min(start + LIMIT)];
+    // The next URL has a reader of its own.
+    let window = &window[..memchr::memmem::find(window, b"://").unwrap_or(window.len())];
     let stop = window.iter().position(|&b| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|') && !is_template(window, b)).unwrap_or(window.len());
     let window = &window[..stop];
     let Some(sign) = separator(window) else { return };

@@ -21,9 +21,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub(crate) use markdown::Effects;
-pub(crate) use store::{Discussion, Note, Refs};
-
-use store::Store;
+pub(crate) use store::{Discussion, Note, Refs, Store};
 
 /// The token the fake accepts.
 pub(crate) const TOKEN: &str = "glpat-synthetic-fake-token-0001";

@@ -464,3 +464,20 @@ async fn the_fake_executes_commands_and_stores_what_is_left() {
     let nul = client.create_note("a\0b", &mut client.attempts()).await.expect_err("refused");
     assert_eq!((nul.status, nul.words.as_str()), (Some(400), "Bad Request"));
 }
+
+#[tokio::test]
+async fn a_gitlab_with_an_ipv6_address_is_reached() {
+    // A machine without IPv6 has nothing to reach.
+    let Ok(listener) = tokio::net::TcpListener::bind("[::1]:0").await else { return };
+    let site = Site::new();
+    let behind = site.gitlab.url().trim_start_matches("http://").to_owned();
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut outside, _)) = listener.accept().await {
+            let mut inside = tokio::net::TcpStream::connect(&behind).await.expect("the fake");
+            let _ = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
+        }
+    });
+    let client = site.client_with(|config| config.base_url = format!("http://[::1]:{port}"));
+    assert_eq!(client.current_user().await.expect("a user").id, BOT);
+}

@@ -179,6 +179,27 @@ fn a_refused_token_fails_before_the_agent_is_paid_for() {
 }
 
 #[test]
+fn what_makes_posting_impossible_is_found_before_the_agent_is_paid_for() {
+    type Change = fn(&mut crate::gitlab::Store);
+    let table: [(Change, &str, &str); 3] = [
+        (|store| store.scopes = vec!["read_api".into()], "GITLAB_AUTH_ERROR", "scope `api`"),
+        (|store| store.token = "another".into(), "GITLAB_AUTH_ERROR", "CI_JOB_TOKEN cannot post"),
+        (|store| store.project_visible = false, "GITLAB_POST_FAILED", "CI_MERGE_REQUEST_PROJECT_ID"),
+    ];
+    for (change, code, fix) in table {
+        let job = Job::new(1);
+        job.gitlab.change(change);
+        let finished = job.run(&["--ci"]).expect_code(1);
+        assert!(finished.stderr.contains(code) && finished.stderr.contains(fix), "{code} {fix}:\n{}", finished.stderr);
+        assert_eq!(job.agent_runs(), 0, "{code}");
+    }
+    let job = Job::new(1);
+    let finished = Finished::of(job.command(&["--ci"]).env("GITLAB_TOKEN", "").output().unwrap()).expect_code(1);
+    assert!(finished.stderr.contains("GITLAB_TOKEN") && finished.stderr.contains("protected"), "{}", finished.stderr);
+    assert_eq!((job.agent_runs(), job.gitlab.requests().len()), (0, 0));
+}
+
+#[test]
 fn a_token_that_is_refused_while_posting_stops_at_once() {
     let job = Job::new(12);
     job.gitlab.fail_times(99, On::post("/discussions"), Failure::unauthorized());
@@ -243,8 +264,8 @@ fn posting_again_what_is_there_writes_nothing() {
 
 #[test]
 fn a_job_killed_at_any_write_and_started_again_ends_with_one_copy_of_everything() {
-    // Eight reads come first: what is there before the review, and again before the posting.
-    for boundary in (8..20).step_by(3).chain([19]) {
+    // Nine reads come first: the token, what is there before the review, and again before the posting.
+    for boundary in (9..21).step_by(3).chain([20]) {
         for moment in [Moment::BeforeDoing, Moment::BeforeAnswering] {
             let job = Job::new(11);
             let when = format!("killed at request {boundary}, {moment:?}");
