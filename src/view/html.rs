@@ -176,7 +176,7 @@ fn facts(shown: &Shown, decision: Decision) -> Vec<Fact> {
         };
         facts.push(fact("Gate", format!("{state} at {}", bound.name())));
     }
-    let places = super::terminal::places(verdict);
+    let places = shown.places();
     if !places.is_empty() {
         facts.push(fact("Findings", places.join(", ")));
     }

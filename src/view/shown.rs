@@ -83,9 +83,28 @@ impl Shown {
         self.record.verdict.as_ref().map_or(Decision::Unknown, |verdict| verdict.decision)
     }
 
+    /// How many findings stand where in the merge request, and how many did not hold.
+    pub(super) fn places(&self) -> Vec<String> {
+        let Some(verdict) = &self.record.verdict else { return Vec::new() };
+        let there = |count: u64| if self.has_merge_request() { count } else { 0 };
+        let counts = &verdict.counts;
+        let words = [
+            (there(counts.inline), "on lines"),
+            (there(counts.summary), "in the summary"),
+            (there(counts.repeated), "said before"),
+            (counts.rejected, "rejected"),
+        ];
+        let words = words.iter().filter(|(count, _)| *count > 0);
+        words.map(|(count, place)| format!("{} {place}", thousands(*count))).collect()
+    }
+
+    fn has_merge_request(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.mr_iid.is_some())
+    }
+
     /// Where the merge request has a finding; none where there is no merge request.
     pub(super) fn place(&self, finding: &Finding) -> Option<Place> {
-        let plan = self.plan.as_ref().filter(|plan| plan.mr_iid.is_some())?;
+        let plan = self.plan.as_ref().filter(|_| self.has_merge_request())?;
         let id = &finding.finding_id;
         if plan.repeated.contains(id) {
             return Some(Place::Repeated);
