@@ -3,10 +3,7 @@
 //! Each figure stands beside a plain newline count of the same bytes in the same run, and is given by the clock and by processor
 //! time, which a busy machine does not blur. `DIFFSAN_BENCH_MB` picks other sizes, `DIFFSAN_BENCH_FILE` adds a diff of your own; `throughput` or `hostile` as an argument, one part.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a benchmark reports on standard output"
-)]
+#![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -19,26 +16,14 @@ const LINES_PER_SECRET: usize = 2_000;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let wanted: Vec<String> = env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
+    let wanted: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wants = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
     start_up();
     if wants("throughput") {
-        let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB").map_or_else(
-            |_| vec![10, 100],
-            |list| {
-                list.split(',')
-                    .filter_map(|size| size.parse().ok())
-                    .collect()
-            },
-        );
+        let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB")
+            .map_or_else(|_| vec![10, 100], |list| list.split(',').filter_map(|size| size.parse().ok()).collect());
         for megabytes in sizes {
-            throughput(
-                &format!("{megabytes} MB"),
-                generate(megabytes * 1_000_000).as_bytes(),
-            );
+            throughput(&format!("{megabytes} MB"), generate(megabytes * 1_000_000).as_bytes());
         }
         if let Some(diff) = env::var_os("DIFFSAN_BENCH_FILE").and_then(|path| fs::read(path).ok()) {
             throughput("file", &diff);
@@ -78,12 +63,8 @@ fn throughput(name: &str, bytes: &[u8]) {
         let mut found = 0;
         let worked = processor_time();
         let took = best(|| {
-            if let Ok(engine) =
-                Engine::new(&Settings::default(), ["not-a-real-token-0001".to_owned()])
-            {
-                found = black_box(engine.redact_diff_with(bytes, threads))
-                    .matches
-                    .len();
+            if let Ok(engine) = Engine::new(&Settings::default(), ["not-a-real-token-0001".to_owned()]) {
+                found = black_box(engine.redact_diff_with(bytes, threads)).matches.len();
             }
         });
         let worked = (processor_time() - worked) / ROUNDS as u32;
@@ -102,29 +83,14 @@ fn throughput(name: &str, bytes: &[u8]) {
 /// Inputs made to be slow: one endless line, and near-misses of everything.
 fn hostile() {
     let cases: [(&str, String); 8] = [
-        (
-            "one line of code",
-            "let token = fetch(\"https://example.com/a?b=1\", key_value);".repeat(170_000),
-        ),
+        ("one line of code", "let token = fetch(\"https://example.com/a?b=1\", key_value);".repeat(170_000)),
         ("one line of key=", "key=".repeat(2_500_000)),
         ("one line of password=\"", "password=\"".repeat(1_000_000)),
         ("one line of ://", "https://a:".repeat(1_000_000)),
-        (
-            "prefixes",
-            "glpat- ghp_ sk- AKIA xoxb- eyJ ".repeat(320_000),
-        ),
-        (
-            "keywords",
-            "authorization bearer curl mysql login( cookie ".repeat(220_000),
-        ),
-        (
-            "one base64 line",
-            "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(290_000),
-        ),
-        (
-            "begin markers",
-            "-----BEGIN RSA PRIVATE KEY-----\n".repeat(310_000),
-        ),
+        ("prefixes", "glpat- ghp_ sk- AKIA xoxb- eyJ ".repeat(320_000)),
+        ("keywords", "authorization bearer curl mysql login( cookie ".repeat(220_000)),
+        ("one base64 line", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(290_000)),
+        ("begin markers", "-----BEGIN RSA PRIVATE KEY-----\n".repeat(310_000)),
     ];
     let Ok(engine) = Engine::new(&Settings::default(), []) else {
         return;
@@ -157,10 +123,7 @@ fn rate(bytes: usize, took: Duration) -> f64 {
 
 /// The time all threads of the process have run so far: what a busy machine does not blur.
 fn processor_time() -> Duration {
-    let threads = fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten();
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ran = threads.filter_map(|thread| {
         let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
         stat.split_whitespace().next()?.parse::<u64>().ok()
@@ -196,10 +159,7 @@ fn generate(bytes: usize) -> String {
         for hunk in 0..=random.below(6) {
             let (body, old, new) = hunk_body(&mut random, &mut lines);
             let start = hunk * 120 + 1;
-            let _ = write!(
-                diff,
-                "@@ -{start},{old} +{start},{new} @@ fn section_{hunk}()\n{body}"
-            );
+            let _ = write!(diff, "@@ -{start},{old} +{start},{new} @@ fn section_{hunk}()\n{body}");
         }
         file += 1;
     }
@@ -226,20 +186,14 @@ fn secret_line(random: &mut Random) -> String {
     match random.below(4) {
         0 => format!("    api_key = \"{}\"", random.text(32)),
         1 => format!("  token: glpat-{}", random.text(20)),
-        2 => format!(
-            "DATABASE_URL=postgres://app:{}@db.internal:5432/app",
-            random.text(14)
-        ),
+        2 => format!("DATABASE_URL=postgres://app:{}@db.internal:5432/app", random.text(14)),
         _ => format!("    const KEY = \"AKIA{}\";", random.upper(16)),
     }
 }
 
 fn code_line(random: &mut Random) -> String {
-    let (a, b, c) = (
-        WORDS[random.below(WORDS.len())],
-        WORDS[random.below(WORDS.len())],
-        WORDS[random.below(WORDS.len())],
-    );
+    let (a, b, c) =
+        (WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())]);
     let n = random.below(1000);
     match random.below(24) {
         0 => String::new(),
@@ -252,10 +206,7 @@ fn code_line(random: &mut Random) -> String {
         7 => format!("    def {a}_{b}(self, {c}: str, count: int = {n}) -> None:"),
         8 => format!("        raise ValueError(f\"{a} {b} not found in {{{c}}}\")"),
         9 => format!("import {{ {a}, {b} }} from './{c}/{a}-{b}';"),
-        10 => format!(
-            "    public static final String {} = \"{b}-{c}\";",
-            a.to_uppercase()
-        ),
+        10 => format!("    public static final String {} = \"{b}-{c}\";", a.to_uppercase()),
         11 => format!("        assert_eq!({a}({n}), \"{b} {c}\");"),
         12 => format!("    for (int i = 0; i < {a}.length; i++) {{ {b}[i] = {c}({n}); }}"),
         13 => format!("        \"{a}\": \"{b} {c}\","),
@@ -273,13 +224,12 @@ fn code_line(random: &mut Random) -> String {
 }
 
 static WORDS: &[&str] = &[
-    "account", "buffer", "cache", "client", "config", "context", "cursor", "device", "entry",
-    "event", "field", "filter", "handler", "index", "item", "layout", "line", "loader", "manager",
-    "message", "method", "module", "node", "object", "option", "order", "packet", "parser", "path",
-    "payload", "point", "process", "queue", "record", "region", "render", "request", "response",
-    "result", "route", "schema", "section", "server", "service", "shape", "state", "status",
-    "stream", "string", "table", "target", "thread", "value", "vector", "version", "view",
-    "window", "worker", "writer", "zone", "keyboard",
+    "account", "buffer", "cache", "client", "config", "context", "cursor", "device", "entry", "event", "field",
+    "filter", "handler", "index", "item", "layout", "line", "loader", "manager", "message", "method", "module", "node",
+    "object", "option", "order", "packet", "parser", "path", "payload", "point", "process", "queue", "record",
+    "region", "render", "request", "response", "result", "route", "schema", "section", "server", "service", "shape",
+    "state", "status", "stream", "string", "table", "target", "thread", "value", "vector", "version", "view", "window",
+    "worker", "writer", "zone", "keyboard",
 ];
 
 /// A small generator, so that every run measures the same bytes.
@@ -298,10 +248,7 @@ impl Random {
     }
 
     fn text(&mut self, length: usize) -> String {
-        self.pick(
-            length,
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
-        )
+        self.pick(length, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
     }
 
     fn upper(&mut self, length: usize) -> String {
@@ -309,8 +256,6 @@ impl Random {
     }
 
     fn pick(&mut self, length: usize, alphabet: &[u8]) -> String {
-        (0..length)
-            .map(|_| char::from(alphabet[self.below(alphabet.len())]))
-            .collect()
+        (0..length).map(|_| char::from(alphabet[self.below(alphabet.len())])).collect()
     }
 }

@@ -292,7 +292,10 @@ fn a_full_disk_is_reported_and_the_record_still_written() {
 fn a_signal_while_a_child_runs_ends_the_child_first() {
     let sandbox = Sandbox::with_change();
     let mark = sandbox.root().join("started");
-    let script = format!("#!/bin/sh\ncat > /dev/null\necho $$ > '{0}.new'\nmv '{0}.new' '{0}'\nwhile :; do read x < /dev/zero; done\n", mark.display());
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\necho $$ > '{0}.new'\nmv '{0}.new' '{0}'\nwhile :; do read x < /dev/zero; done\n",
+        mark.display()
+    );
     let agent = sandbox.script("agent.sh", &script.replace("read x < /dev/zero", "tail -f /dev/null"));
     let child = sandbox
         .command(["--agent", "command"])
