@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal, test_kill_process_group,
+};
 
 use crate::clock;
 
@@ -46,12 +48,14 @@ pub fn new_tag() -> String {
 }
 
 /// Kills every group on the list at once, and from now on every one that would join it; for panics and signals.
-pub fn kill_all() {
+/// True when there was one.
+pub fn kill_all() -> bool {
     let live = live();
     OVER.store(true, Ordering::SeqCst);
     for (group, tag) in live.iter() {
         signal(*group, tag.as_deref(), Signal::KILL);
     }
+    !live.is_empty()
 }
 
 impl Guard {
@@ -60,9 +64,22 @@ impl Guard {
         signal(self.group, self.tag.as_deref(), Signal::TERM);
     }
 
-    /// Ends the group; true when something was still there.
-    pub fn kill(&self) -> bool {
-        signal(self.group, self.tag.as_deref(), Signal::KILL)
+    /// Ends the group.
+    pub fn kill(&self) {
+        signal(self.group, self.tag.as_deref(), Signal::KILL);
+    }
+
+    /// Whether something of it still runs. The dead that nobody has buried yet do not count: some containers' first
+    /// process takes its time for that.
+    pub fn is_alive(&self) -> bool {
+        let tag = self.tag.as_deref().map(needle);
+        match processes() {
+            Some(mut processes) => processes.any(|(_, folder)| {
+                let tagged = tag.as_ref().is_some_and(|needle| carries(&folder, needle));
+                tagged || is_member(&folder, self.group)
+            }),
+            None => leader(self.group).is_some_and(|pid| test_kill_process_group(pid).is_ok()),
+        }
     }
 }
 
@@ -87,32 +104,49 @@ fn live() -> MutexGuard<'static, BTreeMap<u32, Option<String>>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Signals the group and the tagged processes outside it; true when there was one.
-fn signal(group: u32, tag: Option<&str>, signal: Signal) -> bool {
-    let leader = i32::try_from(group).ok().and_then(Pid::from_raw);
-    // `kill(-1)` would be everyone's end.
-    let in_group = leader.filter(|pid| !pid.is_init()).is_some_and(|pid| kill_process_group(pid, signal).is_ok());
-    let outside = tag.is_some_and(|tag| signal_tagged(tag, signal));
-    in_group || outside
-}
-
-/// Finds tagged processes where the system shows environments (Linux); elsewhere the group is all there is.
-fn signal_tagged(tag: &str, signal: Signal) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else { return false };
-    let needle = format!("{TAG}={tag}\0");
-    let mut found = false;
-    for entry in processes.flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        if let Some(pid) = pid {
-            found |= signal_if_tagged(pid, &entry.path(), needle.as_bytes(), signal);
+/// Signals the group, and the tagged processes outside it.
+fn signal(group: u32, tag: Option<&str>, signal: Signal) {
+    if let Some(pid) = leader(group) {
+        let _ = kill_process_group(pid, signal);
+    }
+    let (Some(needle), Some(processes)) = (tag.map(needle), processes()) else { return };
+    for (pid, folder) in processes {
+        // The handle is taken before the look, so that a number that was given away meanwhile hits nobody.
+        if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty())
+            && carries(&folder, &needle)
+        {
+            let _ = pidfd_send_signal(handle, signal);
         }
     }
-    found
 }
 
-/// The handle is taken before the look, so that a number that was given away meanwhile hits nobody.
-fn signal_if_tagged(pid: Pid, folder: &Path, needle: &[u8], signal: Signal) -> bool {
-    let handle = pidfd_open(pid, PidfdFlags::empty());
-    let tagged = fs::read(folder.join("environ")).is_ok_and(|environ| memmem::find(&environ, needle).is_some());
-    tagged && handle.is_ok_and(|handle| pidfd_send_signal(handle, signal).is_ok())
+fn leader(group: u32) -> Option<Pid> {
+    // `kill(-1)` would be everyone's end.
+    i32::try_from(group).ok().and_then(Pid::from_raw).filter(|pid| !pid.is_init())
+}
+
+/// Every process with its folder, where the system shows them (Linux); elsewhere the group is all there is.
+fn processes() -> Option<impl Iterator<Item = (Pid, PathBuf)>> {
+    let entries = fs::read_dir("/proc").ok()?;
+    Some(entries.flatten().filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        Some((Pid::from_raw(pid)?, entry.path()))
+    }))
+}
+
+fn needle(tag: &str) -> Vec<u8> {
+    format!("{TAG}={tag}\0").into_bytes()
+}
+
+fn carries(folder: &Path, needle: &[u8]) -> bool {
+    fs::read(folder.join("environ")).is_ok_and(|environ| memmem::find(&environ, needle).is_some())
+}
+
+/// By `stat`: after the name in parentheses come the state, the parent and the group.
+fn is_member(folder: &Path, group: u32) -> bool {
+    let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    let Some((_, rest)) = stat.rsplit_once(") ") else { return false };
+    let mut fields = rest.split(' ');
+    let (state, group_of) = (fields.next(), fields.nth(1).and_then(|field| field.parse::<u32>().ok()));
+    group_of == Some(group) && !matches!(state, Some("Z" | "X"))
 }

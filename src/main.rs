@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser as _;
 use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs};
@@ -18,6 +19,9 @@ use diffsan::progress::Progress;
 use diffsan::record::{Opening, Run};
 use diffsan::redact::{Engine, Output, Settings};
 use diffsan::view::{Look, Shown};
+
+/// Time for a stage to clear up after a child that was killed.
+const AFTERMATH: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -140,12 +144,15 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
     let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab);
     console.yield_to(Progress::start(watched(args, console)));
     if let (Ok(()), Some(request)) = (&outcome, request) {
-        let stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
+        let mut stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
         outcome = tokio::select! {
-            ended = stages => ended.unwrap_or_else(|_| Err(crashed(None, &run))),
+            ended = &mut stages => ended.unwrap_or_else(|_| Err(crashed(None, &run))),
             signal = signals.next() => Err(Error::Interrupted { signal }),
         };
-        pipeline::stop_children();
+        if pipeline::stop_children() {
+            // The stage sees its child end, records that and clears up after it.
+            let _ = tokio::time::timeout(AFTERMATH, stages).await;
+        }
     }
     let failed = outcome.as_ref().err().map(|error| (error.info(&run.engine), error.exit_code()));
     let record = run.finish(outcome);

@@ -105,9 +105,9 @@ impl About<'_> {
     }
 }
 
-/// Ends every child that still runs; called when the run ends early.
-pub fn stop_children() {
-    crate::child::kill_all();
+/// Ends every child that still runs; called when the run ends early. True when there was one.
+pub fn stop_children() -> bool {
+    crate::child::kill_all()
 }
 
 /// Says what the configuration came to; the agent that will review.
@@ -439,6 +439,8 @@ async fn prepare(run: &Run, request: &Request, change: &Change, diff: &Diff<'_>)
     let mut prepared = prepare::prepare(change.text.as_str(), diff, &rules).map_err(|error| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
     })?;
+    // The prompt is scanned as a whole later; scanning its diff by itself first keeps the two equal.
+    prepared.text = run.engine.redact(Output::Prompt, &prepared.text).into_string();
     let progress = run.progress();
     prepared.add_unavailable(&progress.unavailable, progress.incomplete.as_deref());
     let anchors = prepared.anchors(diff);
@@ -811,8 +813,8 @@ fn report(run: &Run, reviewed: Reviewed, plan: PostPlan, about: &About<'_>, post
 /// The reports of a review.
 pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -> Result<()> {
     workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
-    let _ = engine;
-    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))
+    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))?;
+    workdir.text(Artifact::Html, &engine.redact(Output::Report, &view::html(shown)?))
 }
 
 /// Posts, or finishes posting, what an earlier run planned.

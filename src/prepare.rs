@@ -227,9 +227,11 @@ fn push_lines(text: &mut String, lines: &[u8]) {
     }
 }
 
-/// Unicode scalar values of valid UTF-8.
+/// Unicode scalar values of valid UTF-8: every byte that does not continue one. In chunks whose
+/// sums fit a byte, which the compiler turns into wide instructions.
 fn chars(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| !matches!(byte, 0x80..=0xbf)).count()
+    let starts = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(!matches!(byte, 0x80..=0xbf))).sum::<u8>();
+    bytes.chunks(192).map(|chunk| usize::from(starts(chunk))).sum()
 }
 
 /// Turns the fates into `truncation.json`.
@@ -320,8 +322,10 @@ fn coverage(fates: &[Vec<Fate>]) -> Coverage {
             Fate::Dropped(limit) => (&mut coverage.hunks_dropped, Some(limit.key())),
         };
         *counter += 1;
-        if let Some(reason) = reason {
-            *coverage.reasons.entry(reason.to_owned()).or_default() += 1;
+        match reason.map(|reason| (reason, coverage.reasons.get_mut(reason))) {
+            None => {}
+            Some((_, Some(count))) => *count += 1,
+            Some((reason, None)) => drop(coverage.reasons.insert(reason.to_owned(), 1)),
         }
     }
     coverage

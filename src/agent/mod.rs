@@ -206,10 +206,11 @@ pub async fn review(request: &Request<'_>) -> Result<Answer> {
     check_time(request)?;
     warn_of_refused(request);
     let attempts = if agent.repairs { request.config.agent.max_json_retries.get() } else { 1 };
-    let job_ends = request.time_left.map(|left| Instant::now() + left);
+    let job_ends = request.time_left.map(|left| Instant::now() + left.min(process::LONGEST));
     let mut recorder = Recorder::new(request);
     let mut repair: Option<Redacted> = None;
-    for number in 1.. {
+    let mut number = 1;
+    loop {
         if let Some(prompt) = &repair {
             request.workdir.text(Artifact::PromptAttempt(number), prompt)?;
         }
@@ -222,10 +223,10 @@ pub async fn review(request: &Request<'_>) -> Result<Answer> {
                 let sentence = &request.config.agent.json_repair_prompt;
                 let text = prompt::repair(request.prompt.as_str(), &problems, sentence);
                 repair = Some(request.engine.redact(Output::Prompt, &text));
+                number += 1;
             }
         }
     }
-    unreachable!("attempts are counted")
 }
 
 impl Agent {

@@ -26,6 +26,8 @@ const DRAIN: Duration = Duration::from_millis(500);
 const GONE: Duration = Duration::from_secs(2);
 /// Time between two signs of life.
 const BEAT: Duration = Duration::from_secs(30);
+/// A deadline further away is none; a larger number could not be added to a clock.
+pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 const CHUNK: usize = 64 * 1024;
 
 /// What to run, and how far.
@@ -147,17 +149,17 @@ async fn feed(stdin: Option<ChildStdin>, bytes: &[u8]) {
 
 /// Waits until the program is reaped and what it started is gone.
 async fn reap(mut child: Child, status: Option<ExitStatus>, guard: Guard) -> Option<ExitStatus> {
-    let mut left = guard.kill();
+    guard.kill();
     let status = match status {
         Some(status) => Some(status),
         None => timeout(GONE, child.wait()).await.ok().and_then(Result::ok),
     };
     let give_up = Instant::now() + GONE;
     let mut pause = Duration::from_millis(1);
-    while left && Instant::now() < give_up {
+    while guard.is_alive() && Instant::now() < give_up {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(50));
-        left = guard.kill();
+        guard.kill();
     }
     status
 }
@@ -229,13 +231,13 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(spec: &Spec<'_>, guard: &'a Guard, start: Instant) -> Self {
-        let mut limits = vec![(start + spec.wall, Deadline::Wall)];
-        limits.extend(spec.job.map(|job| (start + job, Deadline::Job)));
+        let mut limits = vec![(start + spec.wall.min(LONGEST), Deadline::Wall)];
+        limits.extend(spec.job.map(|job| (start + job.min(LONGEST), Deadline::Job)));
         Self {
             guard,
             start,
             limits,
-            idle: spec.idle,
+            idle: spec.idle.map(|idle| idle.min(LONGEST)),
             last_heard: start,
             next_beat: start + BEAT,
             phase: Phase::Running,

@@ -142,8 +142,12 @@ fn count(lines: &[&[u8]]) -> u32 {
     u32::try_from(lines.len()).unwrap_or(u32::MAX)
 }
 
+/// The first 16 hex digits of a digest.
 fn short_hex(hash: Sha256) -> String {
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest: [u8; 32] = hash.finalize().into();
+    let (first, _) = digest.split_at(8);
+    let number = first.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{number:016x}")
 }
 
 #[cfg(test)]

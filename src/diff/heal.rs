@@ -54,10 +54,14 @@ impl<'a> Healer<'a> {
         match base {
             Some(base) if missing.is_empty() => Ok(base.to_owned()),
             Some(base) => {
-                let found = self.merge_base(head).await.map_err(|trouble| {
-                    let why = format!("the base commit {base} is not in this clone; {}", trouble.why);
-                    Trouble { why, ..trouble }
-                })?;
+                let found = match self.merge_base(head).await {
+                    Ok(found) => found,
+                    Err(second) => {
+                        let why = format!("the base commit {base} is not in this clone, and {}", second.why);
+                        let first = self.trouble(&why, &[base]);
+                        return Err(Trouble { said: first.said.clone().or(second.said), ..first });
+                    }
+                };
                 self.notes.push(format!("the base commit {base} cannot be had; compared with {found} instead"));
                 Ok(found)
             }
@@ -144,7 +148,7 @@ impl<'a> Healer<'a> {
     async fn target(&mut self) -> Result<(String, String), Trouble> {
         let known = self.ci.target_branch.as_ref().or(self.ci.default_branch.as_ref());
         let Some(name) = known.cloned() else {
-            let why = "neither the base commit nor the target branch is known";
+            let why = "no target branch is known that could tell the base";
             return Err(Trouble { fix: MERGE_REQUEST_PIPELINE.to_owned(), ..self.trouble(why, &[]) });
         };
         let reference = format!("refs/heads/{name}");

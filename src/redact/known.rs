@@ -16,25 +16,33 @@ const ENCODED: usize = 8;
 /// The longest piece that is compared at once.
 const LONGEST: usize = 256;
 /// What URLs leave as it is.
-const UNRESERVED: &percent_encoding::AsciiSet =
-    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-const BLOCK: usize = 4;
-const BITS: u32 = 16;
+const UNRESERVED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+/// Every so many bytes of the text are looked at.
+const STRIDE: usize = 4;
+const STEPS: usize = 8;
+/// A fixed length spares the search its bounds checks.
+type Bits = [u64; 1 << (BITS - 6)];
+const BITS: u32 = 18;
 
 /// Whether a value that is assigned to be removed everywhere is long enough for that.
 pub(super) fn is_learnable(value: &[u8]) -> bool {
     value.len() >= SHORTEST
 }
 
-/// Finds all known values in one pass that skips ahead (Wu and Manber's way), however many they are.
+/// Finds all known values in one pass, however many they are: every fourth place of the text is looked at, since any form of eight
+/// bytes or more has one of its first four quadruples there.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// How far the search may jump, by a hash of the four bytes that end the window.
-    shifts: Vec<u8>,
+    /// Which quadruples a form may have there, by hash.
+    bits: Option<Box<Bits>>,
     /// The forms by their first eight bytes, as the lengths they come in.
     lengths: HashMap<[u8; ANYWHERE], Vec<u16>>,
     forms: HashSet<Vec<u8>>,
-    /// Values too short for the window, sought as whole words.
+    /// Values too short for that, sought as whole words.
     words: Option<aho_corasick::AhoCorasick>,
 }
 
@@ -80,19 +88,20 @@ impl Known {
     }
 
     fn insert_piece(&mut self, form: Vec<u8>) {
-        if form.len() < ANYWHERE {
+        let Some(head) = form
+            .get(..ANYWHERE)
+            .and_then(|head| <[u8; ANYWHERE]>::try_from(head).ok())
+        else {
             return;
+        };
+        let bits = self
+            .bits
+            .get_or_insert_with(|| Box::new([0; 1 << (BITS - 6)]));
+        for four in head.windows(4).take(STRIDE) {
+            let slot = hash(four);
+            bits[slot >> 6] |= 1 << (slot & 63);
         }
-        if self.shifts.is_empty() {
-            self.shifts = vec![(ANYWHERE - BLOCK + 1) as u8; 1 << BITS];
-        }
-        let mut window = [0; ANYWHERE];
-        window.copy_from_slice(&form[..ANYWHERE]);
-        for end in BLOCK..=ANYWHERE {
-            let slot = &mut self.shifts[hash(&window[end - BLOCK..end])];
-            *slot = (*slot).min((ANYWHERE - end) as u8);
-        }
-        let lengths = self.lengths.entry(window).or_default();
+        let lengths = self.lengths.entry(head).or_default();
         if !lengths.contains(&(form.len() as u16)) {
             lengths.push(form.len() as u16);
             lengths.sort_unstable_by(|left, right| right.cmp(left));
@@ -106,49 +115,97 @@ impl Known {
         let Some(words) = &self.words else { return };
         for found in words.find_iter(text) {
             if is_word(text, found.start(), found.end()) {
-                out.push(Span { start: found.start(), end: found.end(), name: Name::Known });
+                out.push(Span {
+                    start: found.start(),
+                    end: found.end(),
+                    name: Name::Known,
+                });
             }
         }
     }
 
     fn find_forms(&self, text: &[u8], out: &mut Vec<Span>) {
-        if self.forms.is_empty() {
+        const WINDOW: usize = STRIDE * STEPS;
+        let Some(bits) = self.bits.as_deref() else {
             return;
+        };
+        let mut at = 0;
+        while let Some(window) = text
+            .get(at..at + WINDOW)
+            .and_then(|window| <&[u8; WINDOW]>::try_from(window).ok())
+        {
+            let mut marks = 0;
+            for step in 0..STEPS {
+                marks |= get(bits, hash(&window[STRIDE * step..STRIDE * step + 4])) << step;
+            }
+            while marks != 0 {
+                self.forms_at(
+                    bits,
+                    text,
+                    at + STRIDE * marks.trailing_zeros() as usize,
+                    out,
+                );
+                marks &= marks - 1;
+            }
+            at += WINDOW;
         }
-        let mut end = ANYWHERE;
-        while end <= text.len() {
-            let shift = usize::from(self.shifts[hash(&text[end - BLOCK..end])]);
-            if shift > 0 {
-                end += shift;
+        while at + 4 <= text.len() {
+            self.forms_at(bits, text, at, out);
+            at += STRIDE;
+        }
+    }
+
+    /// The forms that have the quadruple at `place` among their first four.
+    fn forms_at(&self, bits: &Bits, text: &[u8], place: usize, out: &mut Vec<Span>) {
+        for start in place.saturating_sub(STRIDE - 1)..=place {
+            let Some(head) = text.get(start..start + ANYWHERE) else {
                 continue;
+            };
+            // All four quadruples must be known, which settles nearly every false alarm.
+            if head
+                .windows(4)
+                .take(STRIDE)
+                .all(|four| get(bits, hash(four)) != 0)
+                && let Some(length) = self.form_at(text, start)
+            {
+                out.push(Span {
+                    start,
+                    end: start + length,
+                    name: Name::Known,
+                });
             }
-            let start = end - ANYWHERE;
-            if let Some(length) = self.form_at(text, start) {
-                out.push(Span { start, end: start + length, name: Name::Known });
-            }
-            end += 1;
         }
     }
 
     fn form_at(&self, text: &[u8], start: usize) -> Option<usize> {
-        let window: &[u8; ANYWHERE] = text.get(start..start + ANYWHERE)?.try_into().ok()?;
+        let head: &[u8; ANYWHERE] = text.get(start..start + ANYWHERE)?.try_into().ok()?;
         self.lengths
-            .get(window)?
+            .get(head)?
             .iter()
             .map(|&length| usize::from(length))
-            .find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
+            .find(|&length| {
+                text.get(start..start + length)
+                    .is_some_and(|slice| self.forms.contains(slice))
+            })
     }
 }
 
 #[inline]
-fn hash(block: &[u8]) -> usize {
-    let packed = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+fn get(bits: &Bits, slot: usize) -> u32 {
+    (bits[(slot >> 6) & ((1 << (BITS - 6)) - 1)] >> (slot & 63)) as u32 & 1
+}
+
+#[inline]
+fn hash(four: &[u8]) -> usize {
+    let packed = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
     (packed.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
 }
 
 /// Whether the bytes around a match are no part of a longer word.
 fn is_word(text: &[u8], start: usize, end: usize) -> bool {
-    let joins = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let joins = |byte: Option<&u8>| {
+        byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    };
     !joins(start.checked_sub(1).and_then(|at| text.get(at))) && !joins(text.get(end))
 }
 
@@ -159,24 +216,21 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     if value.len() >= ANYWHERE {
         forms.push(value.to_vec());
     }
-    let percent = percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let percent =
+        percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
     let component = percent_encoding::percent_encode(value, UNRESERVED).to_string();
     forms.push(component.to_ascii_lowercase().into_bytes());
     forms.push(component.into_bytes());
     forms.push(percent.into_bytes());
-    if let Ok(text) = std::str::from_utf8(value) {
-        if let Ok(json) = serde_json::to_string(text) {
-            let once = json[1..json.len() - 1].to_owned();
-            if let Ok(twice) = serde_json::to_string(&once) {
-                forms.push(twice.as_bytes()[1..twice.len() - 1].to_vec());
-            }
-            forms.push(once.replace('/', "\\/").into_bytes());
-            forms.push(once.into_bytes());
-        }
+    if let Some(once) = json_escaped(&String::from_utf8_lossy(value)) {
+        forms.extend(json_escaped(&once).map(String::into_bytes));
+        forms.push(once.replace('/', "\\/").into_bytes());
+        forms.push(once.into_bytes());
     }
     // A value that is all lower case has a lower-cased percent form equal to itself; one that is not would match foreign text.
     forms.retain(|form| {
-        form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
+        form.len() >= ANYWHERE
+            && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
     });
     for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
         forms.extend(base64_cores(engine, value));
@@ -186,8 +240,17 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
+/// The text as it stands in a JSON string.
+fn json_escaped(text: &str) -> Option<String> {
+    let json = serde_json::to_string(text).ok()?;
+    Some(json[1..json.len() - 1].to_owned())
+}
+
 /// The characters of the base64 of `…value…` that only the value decides.
-fn base64_cores(engine: &base64::engine::GeneralPurpose, value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+fn base64_cores(
+    engine: &base64::engine::GeneralPurpose,
+    value: &[u8],
+) -> impl Iterator<Item = Vec<u8>> {
     (0..3_usize).filter_map(move |offset| {
         let mut padded = vec![0; offset];
         padded.extend_from_slice(value);
@@ -208,7 +271,10 @@ mod tests {
         let mut spans = Vec::new();
         known.find(text.as_bytes(), &mut spans);
         super::super::span::union(&mut spans);
-        spans.iter().map(|span| text[span.start..span.end].to_owned()).collect()
+        spans
+            .iter()
+            .map(|span| text[span.start..span.end].to_owned())
+            .collect()
     }
 
     #[test]
@@ -217,14 +283,20 @@ mod tests {
         let json = serde_json::to_string(value).expect("text is JSON");
         let spellings = [
             value.to_owned(),
-            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC).to_string(),
+            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC)
+                .to_string(),
             json[1..json.len() - 1].to_owned(),
         ];
         for spelling in spellings {
-            assert_eq!(found(&[value], &format!("a {spelling} b")), [spelling.clone()], "{spelling}");
+            assert_eq!(
+                found(&[value], &format!("a {spelling} b")),
+                std::slice::from_ref(&spelling),
+                "{spelling}"
+            );
         }
         for lead in ["", "x", "xy", "xyz"] {
-            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
+            let encoded =
+                base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
             let left: usize = found(&[value], &encoded).iter().map(String::len).sum();
             assert!(left + 8 >= value.len() * 4 / 3, "{encoded}: {left}");
         }
@@ -232,7 +304,10 @@ mod tests {
 
     #[test]
     fn a_short_value_goes_only_as_a_whole_word() {
-        assert_eq!(found(&["root1"], "root1 and root12 and (root1)"), ["root1", "root1"]);
+        assert_eq!(
+            found(&["root1"], "root1 and root12 and (root1)"),
+            ["root1", "root1"]
+        );
         assert!(found(&["abc"], "abc").is_empty());
     }
 

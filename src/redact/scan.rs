@@ -1,14 +1,14 @@
 //! Finds the secrets of a region: picks the lines worth reading, then reads them.
 
-use std::sync::OnceLock;
+use std::ops::Range;
 
 use super::assign::{self, Assignment, Form};
 use super::chance::entropy;
 use super::file_kind::FileKind;
 use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
-use super::vocab::{Action, Hit, Loaded, Vocabulary};
-use super::{contexts, encoded, filter, keys, manifest, names, prefilter, url};
+use super::vocab::{Action, Hit, Loaded, Squeezed, Vocabulary};
+use super::{contexts, encoded, filter, keys, manifest, names, prefilter, url, vocab};
 
 /// Patterns run on the whole of a line up to this length, and around their keywords on a longer one.
 const WHOLE_LINE: usize = 4096;
@@ -19,53 +19,67 @@ const REACH: usize = 2;
 /// How far before the operator the vendor's name may stand.
 const VENDOR_REACH: usize = 48;
 
+/// So many names are read on any line; on a long one, a name for so many bytes on average.
+const NAME_BUDGET: usize = 4096;
+const NAMES_PER_BYTES: usize = 12;
+
+/// A bare word that long is no setting.
+const ENDLESS: usize = 768;
+
 /// Buffers that one thread uses again and again.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     lower: Vec<u8>,
+    squeezed: Squeezed,
     hits: Vec<Hit>,
+    vendors: Vec<Hit>,
     ran: Vec<u16>,
 }
 
 /// Adds the span of every secret in the region.
 pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<Span>) {
-    if FileKind::is_secret_file(region.path) {
+    if FileKind::is_secret_file(region.path) || FileKind::is_user_file(region.path) {
         whole_lines(region, out);
     }
-    let mut lower = std::mem::take(&mut scratch.lower);
-    let mut at = 0;
-    let mut resume = 0;
-    while at < region.bytes.len() {
-        let end = block_end(region.bytes, at);
-        lower.clear();
-        lower.extend_from_slice(&region.bytes[at..end]);
-        lower.make_ascii_lowercase();
-        let mut scanner = Scanner {
-            region,
-            vocabulary: Vocabulary::shared(),
-            scratch,
-            out,
-            block: at,
-            lower: &lower,
-            depth: 0,
-            done: Done::default(),
-        };
-        resume = scanner.block(resume.max(at), end);
-        at = end;
+    Scanner {
+        region,
+        vocabulary: Vocabulary::shared(),
+        scratch,
+        out,
+        depth: 0,
+        done: Done::default(),
     }
-    scratch.lower = lower;
+    .read();
 }
 
-/// In a file that holds nothing but a secret, a line is one.
+/// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
 fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
+    let users = FileKind::is_user_file(region.path);
     let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
     while let Some(line) = current {
         let text = region.text(line);
-        if text.len() >= 8
+        if users && let Some(colon) = memchr::memchr(b':', text) {
+            let value = text[colon + 1..]
+                .split(|&b| b == b':')
+                .next()
+                .unwrap_or_default();
+            if names::keeps(names::Promise::Password, Form::Bare, b"", value) {
+                let start = line.start + colon + 1;
+                out.push(Span {
+                    start,
+                    end: start + value.len(),
+                    name: Name::Generic(names::PASSWORD),
+                });
+            }
+        } else if text.len() >= 8
             && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t'))
             && names::keeps(names::Promise::Password, Form::Bare, b"", text)
         {
-            out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
+            out.push(Span {
+                start: line.start,
+                end: line.end,
+                name: Name::Generic(names::SECRET),
+            });
         }
         current = region.next(line);
     }
@@ -73,31 +87,23 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
 
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
-    let lower = text.to_ascii_lowercase();
-    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
+    let region = Region {
+        bytes: text,
+        prefix: 0,
+        kind: FileKind::Config,
+        path: b"",
+    };
     let mut out = Vec::new();
-    let mut scanner = Scanner {
+    Scanner {
         region: &region,
         vocabulary: Vocabulary::shared(),
         scratch,
         out: &mut out,
-        block: 0,
-        lower: &lower,
         depth: 1,
         done: Done::default(),
-    };
-    scanner.block(0, text.len());
-    out.iter().map(|span| span.name).min()
-}
-
-const BLOCK: usize = 64 * 1024;
-
-/// Blocks end with a line.
-fn block_end(bytes: &[u8], at: usize) -> usize {
-    if bytes.len() - at <= BLOCK {
-        return bytes.len();
     }
-    memchr::memchr(b'\n', &bytes[at + BLOCK..]).map_or(bytes.len(), |newline| at + BLOCK + newline + 1)
+    .read();
+    out.iter().map(|span| span.name).min()
 }
 
 /// Up to where multi-line readers have been.
@@ -112,88 +118,151 @@ struct Scanner<'s, 'r, 'a> {
     vocabulary: &'static Vocabulary,
     scratch: &'s mut Scratch,
     out: &'s mut Vec<Span>,
-    /// Where `lower` starts in the region.
-    block: usize,
-    lower: &'s [u8],
     /// 1 inside decoded text.
     depth: u8,
     done: Done,
 }
 
+/// A line with what was found on it at first sight.
+struct Reading<'l> {
+    line: Line,
+    text: &'l [u8],
+    lower: &'l [u8],
+    hits: &'l [Hit],
+    /// Vendors, by place.
+    vendors: &'l [Hit],
+}
+
 impl Scanner<'_, '_, '_> {
-    /// Reads the candidate lines of a block; gives the position up to which the text needs no further reading.
-    fn block(&mut self, from: usize, end: usize) -> usize {
-        let bytes = &self.region.bytes[..end];
-        let mut candidates = prefilter::Candidates::new(&bytes[self.block..], self.lower);
-        let mut at = from;
-        while at < end {
-            let Some(found) = candidates.next_from(at - self.block) else { break };
-            let found = found + self.block;
-            let start = memchr::memrchr(b'\n', &bytes[at..found])
-                .map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1), |newline| at + newline + 1);
-            let stop = memchr::memchr(b'\n', &bytes[found..]).map_or(end, |newline| found + newline);
+    /// Reads the candidate lines.
+    fn read(&mut self) {
+        let bytes = self.region.bytes;
+        let mut candidates = prefilter::Candidates::new(bytes);
+        let mut at = 0;
+        while at < bytes.len() {
+            let Some(found) = candidates.next_from(at) else {
+                break;
+            };
+            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or_else(
+                || memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1),
+                |newline| at + newline + 1,
+            );
+            let stop = memchr::memchr(b'\n', &bytes[found..])
+                .map_or(bytes.len(), |newline| found + newline);
             let line = self.region.line(start, stop);
             at = self.line(line).max(stop + 1);
         }
-        at
     }
 
     /// Reads one line; gives the position up to which multi-line readers have dealt with the text.
     fn line(&mut self, line: Line) -> usize {
-        let mut hits = std::mem::take(&mut self.scratch.hits);
-        let mut ran = std::mem::take(&mut self.scratch.ran);
-        hits.clear();
-        ran.clear();
+        let mut scratch = std::mem::take(self.scratch);
+        scratch.hits.clear();
+        scratch.vendors.clear();
+        scratch.ran.clear();
         let text = self.region.text(line);
-        let lower = &self.lower[line.start - self.block..line.end - self.block];
-        self.vocabulary.find(lower, &mut hits);
+        vocab::pad(text, &mut scratch.lower);
+        self.vocabulary.find(&scratch.lower, &mut scratch.hits);
+        let runs = prefilter::runs(text);
+        if runs.has_token || goes_on(text) {
+            self.vocabulary.find_vendors(
+                &scratch.lower,
+                &mut scratch.squeezed,
+                &mut scratch.vendors,
+            );
+        }
+        let reading = Reading {
+            line,
+            text,
+            lower: &scratch.lower[..text.len()],
+            hits: &scratch.hits,
+            vendors: &scratch.vendors,
+        };
+        let read = self.hits(&reading, &mut scratch.ran);
+        self.names(&reading);
+        if (32..=160).contains(&text.len())
+            && line.start >= self.done.fragment
+            && keys::solid(text).is_some()
+        {
+            self.done.fragment = keys::fragment(self.region, line, self.out);
+        }
+        *self.scratch = scratch;
+        if self.depth == 0 {
+            self.encoded(line, text, runs.longest);
+        }
+        read
+    }
+
+    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>) -> usize {
+        let line = reading.line;
         let mut read = line.end;
-        let mut named_until = 0;
-        for (index, hit) in hits.iter().enumerate() {
+        for (index, hit) in reading.hits.iter().enumerate() {
             match hit.action {
                 Action::Prefixed(rule) => self.prefixed(line, hit.at, rule),
-                Action::Assign | Action::Assigned(_) if hit.at >= named_until => {
-                    named_until = self.assigned(line, text, lower, hit.at, &hits[..]);
-                }
                 Action::Assign | Action::Assigned(_) => {}
-                Action::Pattern(rule) => self.pattern(line, text, &hits[index..], rule, &mut ran),
+                Action::Pattern(rule) => {
+                    self.pattern(line, reading.text, &reading.hits[index..], rule, ran)
+                }
                 Action::Url => {
                     let from = self.out.len();
-                    url::credentials(text, hit.at, self.out);
+                    url::credentials(reading.text, hit.at, self.out);
                     self.shift(from, line.start);
                 }
                 Action::Dashes => {
                     if read <= line.end && line.start + hit.at < read {
-                        read = read.max(self.dashes(line));
+                        read = read.max(self.dashes(line, reading.lower));
                     }
                 }
                 Action::Manifest => {
-                    if line.start >= self.done.manifest && manifest::is_secret_kind(text) {
+                    if line.start >= self.done.manifest && manifest::is_secret_kind(reading.text) {
                         self.done.manifest = manifest::secret_document(self.region, line, self.out);
                     }
                 }
             }
         }
-        if text.len() < 256 && hits.iter().any(|hit| matches!(hit.action, Action::Assign | Action::Assigned(_))) {
-            let whole = 0..text.len();
+        read
+    }
+
+    /// Reads the assignment of every name that says something.
+    fn names(&mut self, reading: &Reading<'_>) {
+        let triggers = reading
+            .hits
+            .iter()
+            .filter(|hit| hit.action == Action::Assign);
+        let mut places: Vec<usize> = triggers.chain(reading.vendors).map(|hit| hit.at).collect();
+        if places.is_empty() {
+            return;
+        }
+        places.sort_unstable();
+        let mut named_until = 0;
+        let mut budget = NAME_BUDGET.max(reading.text.len() / NAMES_PER_BYTES);
+        for at in places {
+            if at < named_until {
+                continue;
+            }
+            if budget == 0 {
+                // A line made to exhaust the reader is not let through.
+                self.out.push(Span {
+                    start: reading.line.start + at,
+                    end: reading.line.end,
+                    name: Name::Generic("UNREADABLE_LINE"),
+                });
+                break;
+            }
+            budget -= 1;
+            named_until = self.assigned(reading, at);
+        }
+        if reading.text.len() < 256 {
             let mut found = Vec::new();
+            let whole = 0..reading.text.len();
             manifest::paired_value(
                 self.region,
-                line,
-                |value| self.vendor(lower, &whole, value, Form::Quoted, &hits),
+                reading.line,
+                |value| self.vendor(reading, &whole, value, Form::Quoted),
                 &mut found,
             );
             self.out.append(&mut found);
         }
-        if text.len() >= 32 && text.len() <= 160 && line.start >= self.done.fragment && keys::solid(text).is_some() {
-            self.done.fragment = keys::fragment(self.region, line, self.out);
-        }
-        self.scratch.hits = hits;
-        self.scratch.ran = ran;
-        if self.depth == 0 {
-            self.encoded(line, text);
-        }
-        read
     }
 
     fn shift(&mut self, from: usize, by: usize) {
@@ -203,15 +272,27 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn dashes(&mut self, line: Line) -> usize {
-        let lower = &self.lower[line.start - self.block..line.end - self.block];
-        let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
-        if telling { keys::marked(self.region, line, self.out) } else { line.end }
+    fn dashes(&mut self, line: Line, lower: &[u8]) -> usize {
+        let telling = [&b"private"[..], b"key"]
+            .iter()
+            .any(|word| memchr::memmem::find(lower, word).is_some());
+        if telling {
+            keys::marked(self.region, line, self.out)
+        } else {
+            line.end
+        }
     }
 
     fn prefixed(&mut self, line: Line, at: usize, rule: u16) {
         let loaded = &self.vocabulary.rules[usize::from(rule)];
-        let Shape::Prefixed { prefixes, body, len } = &loaded.rule.shape else { return };
+        let Shape::Prefixed {
+            prefixes,
+            body,
+            len,
+        } = &loaded.rule.shape
+        else {
+            return;
+        };
         let text = self.region.text(line);
         if !is_boundary(text, at) {
             return;
@@ -225,7 +306,11 @@ impl Scanner<'_, '_, '_> {
         };
         let start = at + prefix.len();
         let ceiling = text.len().min(start + len.1 + 1);
-        let mut end = start + text[start..ceiling].iter().take_while(|&&byte| body.contains(byte)).count();
+        let mut end = start
+            + text[start..ceiling]
+                .iter()
+                .take_while(|&&byte| body.contains(byte))
+                .count();
         if *body == Charset::Dotted {
             while end > start && text[end - 1] == b'.' {
                 end -= 1;
@@ -236,7 +321,11 @@ impl Scanner<'_, '_, '_> {
         }
         let value = &text[start..end];
         if body.covers(value, *len) && self.accepts(loaded, &text[at..end], value) {
-            self.out.push(Span { start: line.start + at, end: line.start + end, name: Name::Rule(loaded.rule.name) });
+            self.out.push(Span {
+                start: line.start + at,
+                end: line.start + end,
+                name: Name::Rule(loaded.rule.name),
+            });
         }
     }
 
@@ -246,21 +335,43 @@ impl Scanner<'_, '_, '_> {
     }
 
     /// Reads the assignment around `at`; gives the end of its name, so that no name is read twice.
-    fn assigned(&mut self, line: Line, text: &[u8], lower: &[u8], at: usize, hits: &[Hit]) -> usize {
+    fn assigned(&mut self, reading: &Reading<'_>, at: usize) -> usize {
+        let text = reading.text;
         let name = assign::name_around(text, at);
         // The user of a URL is not assigned its password: the URL's own reader knows where that ends.
         if text[..name.start].ends_with(b"://") {
             return name.end;
         }
-        if let Some(Assignment { value, form, .. }) = assign::read(text, at, self.region.kind)
-            && let Some(rule) = self.judge(text, lower, &name, &text[value.clone()], form, hits)
+        let assignment = assign::read(text, at, self.region.kind);
+        if let Some(Assignment { value, form, .. }) = &assignment
+            && let Some(rule) = self.judge(reading, &name, &text[value.clone()], *form)
         {
-            self.out.push(Span { start: line.start + value.start, end: line.start + value.end, name: rule });
-        } else if manifest::goes_on_below(&text[name.end..])
-            && let Some((start, end, form)) = manifest::value_below(self.region, line)
-            && let Some(rule) = self.judge(text, lower, &name, &self.region.bytes[start..end], form, hits)
+            self.out.push(Span {
+                start: reading.line.start + value.start,
+                end: reading.line.start + value.end,
+                name: rule,
+            });
+            return value.end.max(name.end);
+        }
+        // Names inside an endless bare word have the same end: to read them all would take for ever.
+        if let Some(Assignment {
+            value,
+            form: Form::Bare | Form::Doubtful,
+            ..
+        }) = &assignment
+            && value.len() >= ENDLESS
         {
-            self.out.push(Span { start, end, name: rule });
+            return value.end;
+        }
+        if manifest::goes_on_below(&text[name.end..])
+            && let Some((start, end, form)) = manifest::value_below(self.region, reading.line)
+            && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
+        {
+            self.out.push(Span {
+                start,
+                end,
+                name: rule,
+            });
         }
         name.end
     }
@@ -268,42 +379,53 @@ impl Scanner<'_, '_, '_> {
     /// Which rule, if any, says that a value given to this name is a secret.
     fn judge(
         &self,
-        text: &[u8],
-        lower: &[u8],
-        name: &std::ops::Range<usize>,
+        reading: &Reading<'_>,
+        name: &Range<usize>,
         literal: &[u8],
         form: Form,
-        hits: &[Hit],
     ) -> Option<Name> {
-        if let Some(rule) = self.vendor(lower, name, literal, form, hits) {
+        if let Some(rule) = self.vendor(reading, name, literal, form) {
             return Some(Name::Rule(rule));
         }
-        let promise = names::promise(&text[name.clone()])?;
-        names::keeps(promise, form, &text[name.clone()], literal).then(|| Name::Generic(promise.rule()))
+        let text = &reading.text[name.clone()];
+        let promise = names::promise(text)?;
+        names::keeps(promise, form, text, literal).then(|| Name::Generic(promise.rule()))
     }
 
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.
     fn vendor(
         &self,
-        lower: &[u8],
-        name: &std::ops::Range<usize>,
+        reading: &Reading<'_>,
+        name: &Range<usize>,
         value: &[u8],
         form: Form,
-        hits: &[Hit],
     ) -> Option<&'static str> {
-        let reach = name.start.saturating_sub(VENDOR_REACH)..name.end;
-        if hits.iter().all(|hit| !matches!(hit.action, Action::Assigned(_)))
-            || names::is_about_only(&lower[name.clone()])
+        let from = name.start.saturating_sub(VENDOR_REACH);
+        let first = reading.vendors.partition_point(|hit| hit.at < from);
+        let near = &reading.vendors[first..];
+        let near = &near[..near.partition_point(|hit| hit.at < name.end)];
+        if near.is_empty()
             || form == Form::Doubtful && value.len() < 16
+            || names::is_about_only(&reading.text[name.clone()])
         {
             return None;
         }
-        hits.iter().filter(|hit| reach.contains(&hit.at)).find_map(|hit| {
-            let Action::Assigned(rule) = hit.action else { return None };
+        near.iter().find_map(|hit| {
+            let Action::Assigned(rule) = hit.action else {
+                return None;
+            };
             let loaded = &self.vocabulary.rules[usize::from(rule)];
-            let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else { return None };
-            let fits =
-                charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
+            let Shape::Assigned {
+                value: charset,
+                len,
+                ..
+            } = &loaded.rule.shape
+            else {
+                return None;
+            };
+            let fits = charset.covers(value, *len)
+                && self.accepts(loaded, value, value)
+                && !filter::is_placeholder(value);
             fits.then_some(loaded.rule.name)
         })
     }
@@ -314,11 +436,16 @@ impl Scanner<'_, '_, '_> {
         }
         ran.push(rule);
         let loaded = &self.vocabulary.rules[usize::from(rule)];
-        let Shape::Pattern { near, .. } = loaded.rule.shape else { return };
+        let Shape::Pattern { near, .. } = loaded.rule.shape else {
+            return;
+        };
         if text.len() <= WHOLE_LINE {
             self.search(loaded, line, 0, text.len());
         } else {
-            let places = hits.iter().filter(|hit| hit.action == Action::Pattern(rule)).map(|hit| hit.at);
+            let places = hits
+                .iter()
+                .filter(|hit| hit.action == Action::Pattern(rule))
+                .map(|hit| hit.at);
             for (start, end) in windows(places, text.len()) {
                 self.search(loaded, line, start, end);
             }
@@ -331,14 +458,23 @@ impl Scanner<'_, '_, '_> {
     fn search_near(&mut self, loaded: &Loaded, line: Line) {
         let mut other = line;
         for _ in 0..REACH {
-            let Some(next) = self.region.next(other) else { break };
+            let Some(next) = self.region.next(other) else {
+                break;
+            };
             self.search(loaded, next, 0, (next.end - next.start).min(WHOLE_LINE));
             other = next;
         }
         other = line;
         for _ in 0..REACH {
-            let Some(before) = self.region.previous(other) else { break };
-            self.search(loaded, before, 0, (before.end - before.start).min(WHOLE_LINE));
+            let Some(before) = self.region.previous(other) else {
+                break;
+            };
+            self.search(
+                loaded,
+                before,
+                0,
+                (before.end - before.start).min(WHOLE_LINE),
+            );
             other = before;
         }
     }
@@ -348,7 +484,15 @@ impl Scanner<'_, '_, '_> {
         let text = &self.region.text(line)[start..end];
         let generic = contexts::is_one(loaded.rule);
         for captures in regex.captures_iter(text) {
-            let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else { continue };
+            let Some(found) = captures
+                .iter()
+                .skip(1)
+                .flatten()
+                .next()
+                .or_else(|| captures.get(0))
+            else {
+                continue;
+            };
             let value = found.as_bytes();
             if value.is_empty()
                 || filter::is_reference(value) && !value.starts_with(b"$")
@@ -356,7 +500,10 @@ impl Scanner<'_, '_, '_> {
             {
                 continue;
             }
-            if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
+            if generic
+                && (filter::is_placeholder(value)
+                    || value.len() <= 5 && value.iter().all(u8::is_ascii_digit))
+            {
                 continue;
             }
             self.out.push(Span {
@@ -367,20 +514,39 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn encoded(&mut self, line: Line, text: &[u8]) {
+    fn encoded(&mut self, line: Line, text: &[u8], longest: usize) {
+        // `+` and `/` cut the runs of base64 that are measured here.
+        const SHORTEST: usize = 10;
+        if longest < SHORTEST && memchr::memchr(b'%', text).is_none() {
+            return;
+        }
         let mut scratch = Scratch::default();
         let out = &mut *self.out;
         encoded::runs(text, |run| {
             if let Some(name) = holds_secret(&run.text, &mut scratch) {
-                out.push(Span { start: line.start + run.start, end: line.start + run.end, name });
+                out.push(Span {
+                    start: line.start + run.start,
+                    end: line.start + run.end,
+                    name,
+                });
             }
         });
     }
 }
 
+/// Whether a name on the line may have its value below.
+fn goes_on(text: &[u8]) -> bool {
+    matches!(
+        text.trim_ascii_end().last(),
+        Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_')
+    )
+}
+
 /// Whether a token may start at `at`: not inside a word, unless an escape (`\n`, `%22`, `\u003d`) stands before it.
-fn is_boundary(text: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1) else { return true };
+pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else {
+        return true;
+    };
     if !text[before].is_ascii_alphanumeric() {
         return true;
     }
@@ -394,28 +560,14 @@ fn is_boundary(text: &[u8], at: usize) -> bool {
 fn windows(places: impl Iterator<Item = usize>, length: usize) -> Vec<(usize, usize)> {
     let mut joined: Vec<(usize, usize)> = Vec::new();
     for at in places {
-        let (start, end) = (at.saturating_sub(WINDOW_BEFORE), length.min(at + WINDOW_AFTER));
+        let (start, end) = (
+            at.saturating_sub(WINDOW_BEFORE),
+            length.min(at + WINDOW_AFTER),
+        );
         match joined.last_mut() {
             Some(last) if start <= last.1 => last.1 = end,
             _ => joined.push((start, end)),
         }
     }
     joined
-}
-
-/// The shared prefilter words: what a secret without a long token can be recognised by.
-pub(super) fn short_words() -> &'static [&'static [u8]] {
-    static WORDS: OnceLock<Vec<&'static [u8]>> = OnceLock::new();
-    WORDS.get_or_init(|| {
-        let mut words: Vec<&'static [u8]> = prefilter::WORDS.iter().map(|word| word.as_bytes()).collect();
-        for rule in contexts::RULES {
-            let Shape::Pattern { keywords, .. } = &rule.shape else { continue };
-            for word in *keywords {
-                if !words.iter().any(|known| memchr::memmem::find(word.as_bytes(), known).is_some()) {
-                    words.push(word.as_bytes());
-                }
-            }
-        }
-        words
-    })
 }

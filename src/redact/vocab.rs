@@ -43,7 +43,9 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn regex(&self) -> Option<&Regex> {
-        let Shape::Pattern { regex, .. } = &self.rule.shape else { return None };
+        let Shape::Pattern { regex, .. } = &self.rule.shape else {
+            return None;
+        };
         self.regex.get_or_init(|| compile(regex).ok()).as_ref()
     }
 
@@ -52,7 +54,13 @@ impl Loaded {
             return false;
         }
         self.allow
-            .get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect())
+            .get_or_init(|| {
+                self.rule
+                    .allow
+                    .iter()
+                    .filter_map(|text| compile(text).ok())
+                    .collect()
+            })
             .iter()
             .any(|regex| regex.is_match(value))
     }
@@ -60,27 +68,21 @@ impl Loaded {
 
 /// Byte semantics, small automata.
 pub(super) fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).size_limit(4 << 20).dfa_size_limit(4 << 20).build()
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .size_limit(4 << 20)
+        .dfa_size_limit(4 << 20)
+        .build()
 }
 
-#[derive(Debug)]
-struct Word {
-    text: Vec<u8>,
-    action: Action,
-    /// The next word with the same first three bytes' hash.
-    next: u16,
-}
-
-/// The words, by a hash of their first three bytes.
+/// All words and rules of the program.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
-    heads: Vec<u16>,
-    words: Vec<Word>,
+    words: Index,
+    /// Names of vendors, without separators.
+    vendors: Index,
     pub(super) rules: Vec<Loaded>,
 }
-
-const BITS: u32 = 14;
-const NONE: u16 = u16::MAX;
 
 impl Vocabulary {
     /// The one vocabulary of the program, built when first asked for.
@@ -90,21 +92,38 @@ impl Vocabulary {
     }
 
     fn build() -> Self {
-        let all = rules::RULES.iter().flat_map(|group| group.iter()).chain(contexts::RULES);
-        let rules = all.map(|rule| Loaded { rule, regex: OnceLock::new(), allow: OnceLock::new() }).collect();
-        let mut built = Self { heads: vec![NONE; 1 << BITS], words: Vec::with_capacity(1024), rules };
+        let all = rules::RULES
+            .iter()
+            .flat_map(|group| group.iter())
+            .chain(contexts::RULES.iter().flat_map(|group| group.iter()));
+        let rules = all
+            .map(|rule| Loaded {
+                rule,
+                regex: OnceLock::new(),
+                allow: OnceLock::new(),
+            })
+            .collect();
+        let mut built = Self {
+            words: Index::new(),
+            vendors: Index::new(),
+            rules,
+        };
         for index in 0..built.rules.len() {
             built.add_rule(index as u16);
         }
         for word in names::TRIGGERS {
-            built.add(word.as_bytes(), Action::Assign);
+            built.words.add(word.as_bytes(), Action::Assign);
         }
-        built.add(b"://", Action::Url);
-        built.add(b"@tcp(", Action::Url);
-        built.add(b"@unix(", Action::Url);
-        built.add(b"-----", Action::Dashes);
-        built.add(b"private-lines", Action::Dashes);
-        built.add(b"kind", Action::Manifest);
+        for (word, action) in [
+            (&b"://"[..], Action::Url),
+            (b"@tcp(", Action::Url),
+            (b"@unix(", Action::Url),
+            (b"-----", Action::Dashes),
+            (b"private-lines", Action::Dashes),
+            (b"kind", Action::Manifest),
+        ] {
+            built.words.add(word, action);
+        }
         built
     }
 
@@ -117,12 +136,14 @@ impl Vocabulary {
             }
             Shape::Assigned { keywords, .. } => {
                 for word in *keywords {
-                    self.add_loosely(word.as_bytes(), Action::Assigned(index));
+                    let squeezed: Vec<u8> =
+                        word.bytes().filter(|&byte| !is_separator(byte)).collect();
+                    self.vendors.add(&squeezed, Action::Assigned(index));
                 }
             }
             Shape::Pattern { keywords, .. } => {
                 for word in *keywords {
-                    self.add(word.as_bytes(), Action::Pattern(index));
+                    self.words.add(word.as_bytes(), Action::Pattern(index));
                 }
             }
         }
@@ -131,43 +152,139 @@ impl Vocabulary {
     /// A prefix of two bytes is entered once for every byte that may follow it.
     fn add_prefix(&mut self, prefix: &[u8], body: Charset, index: u16) {
         if prefix.len() >= 3 {
-            self.add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
+            self.words
+                .add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
             return;
         }
         for next in (0..128_u8).filter(|&byte| {
-            body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())
+            body.contains(byte) && !byte.is_ascii_uppercase()
+                || body.contains(byte.to_ascii_uppercase())
         }) {
             let mut word = prefix.to_ascii_lowercase();
             word.push(next.to_ascii_lowercase());
-            self.add(&word, Action::Prefixed(index));
+            self.words.add(&word, Action::Prefixed(index));
         }
     }
 
-    /// A separator may stand within the first three bytes, too.
-    fn add_loosely(&mut self, text: &[u8], action: Action) {
-        self.add(text, action);
-        let [first, second, ..] = *text else { return };
-        for separator in *b"_-. " {
-            self.add_at(hash(first, separator, second), text, action);
-            self.add_at(hash(first, second, separator), text, action);
+    /// Adds a hit for every word in the line that [`pad`] prepared, by position.
+    pub(super) fn find(&self, padded: &[u8], hits: &mut Vec<Hit>) {
+        self.words
+            .find(padded, |at, action| hits.push(Hit { at, action }));
+    }
+
+    /// Adds a hit for every vendor named in the line that [`pad`] prepared, whatever separates the parts of the name.
+    pub(super) fn find_vendors(&self, padded: &[u8], squeezed: &mut Squeezed, hits: &mut Vec<Hit>) {
+        squeezed.fill(padded);
+        self.vendors.find(&squeezed.bytes, |at, action| {
+            hits.push(Hit {
+                at: squeezed.places[at] as usize,
+                action,
+            })
+        });
+    }
+}
+
+/// A line without separators, and where its bytes were.
+#[derive(Debug, Default)]
+pub(super) struct Squeezed {
+    bytes: Vec<u8>,
+    places: Vec<u32>,
+}
+
+impl Squeezed {
+    fn fill(&mut self, padded: &[u8]) {
+        self.bytes.clear();
+        self.bytes.resize(padded.len(), 0);
+        self.places.clear();
+        self.places.resize(padded.len(), 0);
+        let mut kept = 0;
+        for (at, &byte) in padded.iter().enumerate() {
+            self.bytes[kept] = byte;
+            self.places[kept] = at as u32;
+            kept += usize::from(!is_separator(byte));
+        }
+        self.bytes.truncate(kept);
+    }
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b'_' | b'-' | b'.' | b' ')
+}
+
+#[derive(Debug)]
+struct Word {
+    /// The first eight bytes as a number, and which of its bits count.
+    head: u64,
+    mask: u64,
+    text: Vec<u8>,
+    action: Action,
+    /// The next word with the same hash.
+    next: u16,
+}
+
+/// Words by a hash of their first three bytes: a bit set says where a word may start, a table which.
+#[derive(Debug)]
+struct Index {
+    bits: Box<Bits>,
+    /// Words of four bytes or more also by those, words of three again by their own: few places pass both tests.
+    fours: Box<Bits>,
+    threes: Box<Bits>,
+    heads: Vec<u16>,
+    words: Vec<Word>,
+}
+
+const BITS: u32 = 16;
+const HEAD_BITS: u32 = 12;
+const NONE: u16 = u16::MAX;
+const STEP: usize = 8;
+/// Bytes after the text that searches may read.
+const MARGIN: usize = 16;
+
+impl Index {
+    fn new() -> Self {
+        let empty = || Box::new([0; 1 << (BITS - 6)]);
+        Self {
+            bits: empty(),
+            fours: empty(),
+            threes: empty(),
+            heads: vec![NONE; 1 << HEAD_BITS],
+            words: Vec::with_capacity(2048),
         }
     }
 
     fn add(&mut self, text: &[u8], action: Action) {
-        if let [first, second, third, ..] = *text {
-            self.add_at(hash(first, second, third), text, action);
-        }
-    }
-
-    fn add_at(&mut self, slot: usize, text: &[u8], action: Action) {
-        if self.words.len() >= usize::from(NONE) {
+        let [first, second, third, ..] = *text else {
+            return;
+        };
+        let slot = hash(u32::from_le_bytes([first, second, third, 0]));
+        let chain = slot >> (BITS - HEAD_BITS);
+        if self.words.len() >= usize::from(NONE)
+            || self
+                .chain(chain)
+                .any(|word| word.text == text && word.action == action)
+        {
             return;
         }
-        let already = self.chain(slot).any(|word| word.text == text && word.action == action);
-        if !already {
-            self.words.push(Word { text: text.to_vec(), action, next: self.heads[slot] });
-            self.heads[slot] = (self.words.len() - 1) as u16;
+        let mut head = [0; 8];
+        let length = text.len().min(8);
+        head[..length].copy_from_slice(&text[..length]);
+        let mask = u64::MAX >> (64 - 8 * length);
+        self.bits[slot >> 6] |= 1 << (slot & 63);
+        match text.get(3) {
+            Some(&fourth) => {
+                let four = hash_four(u32::from_le_bytes([first, second, third, fourth]));
+                self.fours[four >> 6] |= 1 << (four & 63);
+            }
+            None => self.threes[slot >> 6] |= 1 << (slot & 63),
         }
+        self.words.push(Word {
+            head: u64::from_le_bytes(head),
+            mask,
+            text: text.to_vec(),
+            action,
+            next: self.heads[chain],
+        });
+        self.heads[chain] = (self.words.len() - 1) as u16;
     }
 
     fn chain(&self, slot: usize) -> impl Iterator<Item = &Word> {
@@ -179,45 +296,78 @@ impl Vocabulary {
         })
     }
 
-    /// Every word in `lower`, by position.
-    pub(super) fn find(&self, lower: &[u8], hits: &mut Vec<Hit>) {
-        for (at, window) in lower.windows(3).enumerate() {
-            let slot = hash(window[0], window[1], window[2]);
-            if self.heads[slot] == NONE {
-                continue;
+    /// Calls `each` for every word in `padded`, which ends with [`MARGIN`] zeros.
+    fn find(&self, padded: &[u8], mut each: impl FnMut(usize, Action)) {
+        let mut at = 0;
+        while let Some(window) = padded
+            .get(at..at + STEP + 3)
+            .and_then(|window| <&[u8; STEP + 3]>::try_from(window).ok())
+        {
+            let mut marks = 0_u32;
+            for step in 0..STEP {
+                let four = u32::from_le_bytes([
+                    window[step],
+                    window[step + 1],
+                    window[step + 2],
+                    window[step + 3],
+                ]);
+                marks |= get(&self.bits, hash(four & 0x00FF_FFFF)) << step;
             }
-            for word in self.chain(slot) {
-                let found = match word.action {
-                    Action::Assigned(_) => starts_loosely(&lower[at..], &word.text),
-                    _ => lower[at..].starts_with(&word.text),
-                };
-                if found {
-                    hits.push(Hit { at, action: word.action });
-                }
+            while marks != 0 {
+                self.words_at(padded, at + marks.trailing_zeros() as usize, &mut each);
+                marks &= marks - 1;
+            }
+            at += STEP;
+        }
+    }
+
+    fn words_at(&self, padded: &[u8], at: usize, each: &mut impl FnMut(usize, Action)) {
+        let Some(here) = padded
+            .get(at..at + 8)
+            .and_then(|head| <[u8; 8]>::try_from(head).ok())
+            .map(u64::from_le_bytes)
+        else {
+            return;
+        };
+        let slot = hash(here as u32 & 0x00FF_FFFF);
+        if get(&self.fours, hash_four(here as u32)) | get(&self.threes, slot) == 0 {
+            return;
+        }
+        for word in self.chain(slot >> (BITS - HEAD_BITS)) {
+            if here & word.mask == word.head
+                && (word.text.len() <= 8 || padded[at..].starts_with(&word.text))
+            {
+                each(at, word.action);
             }
         }
     }
+}
+
+/// A fixed length spares the search its bounds checks.
+type Bits = [u64; 1 << (BITS - 6)];
+
+#[inline]
+fn get(bits: &Bits, slot: usize) -> u32 {
+    (bits[(slot >> 6) & ((1 << (BITS - 6)) - 1)] >> (slot & 63)) as u32 & 1
 }
 
 #[inline]
-fn hash(a: u8, b: u8, c: u8) -> usize {
-    let packed = u32::from(a) | u32::from(b) << 8 | u32::from(c) << 16;
+fn hash_four(packed: u32) -> usize {
+    (packed.wrapping_mul(0x85EB_CA6B) >> (32 - BITS)) as usize
+}
+
+#[inline]
+fn hash(packed: u32) -> usize {
     (packed.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
 }
 
-/// Whether `text` starts with `word` when separators in it are skipped.
-fn starts_loosely(text: &[u8], word: &[u8]) -> bool {
-    let mut at = 0;
-    for &wanted in word {
-        while at > 0 && matches!(text.get(at), Some(b'_' | b'-' | b'.' | b' ')) && text[at] != wanted {
-            at += 1;
-        }
-        if text.get(at) != Some(&wanted) {
-            return false;
-        }
-        at += 1;
-    }
-    true
+/// Fills `padded` with the text, lower-cased, and the margin that searches need.
+pub(super) fn pad(text: &[u8], padded: &mut Vec<u8>) {
+    padded.clear();
+    padded.reserve(text.len() + MARGIN);
+    padded.extend_from_slice(text);
+    padded.make_ascii_lowercase();
+    padded.extend_from_slice(&[0; MARGIN]);
 }
 
 impl Charset {
@@ -236,9 +386,13 @@ impl Charset {
             Self::Token => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
-            Self::AnyBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-'),
+            Self::AnyBase64 => {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
+            }
             Self::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
-            Self::Visible => byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`'),
+            Self::Visible => {
+                byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
+            }
         }
     }
 

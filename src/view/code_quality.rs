@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::shown::{Place, Shown, one_line};
+use super::shown::{Shown, one_line};
 use crate::contracts::{Finding, Severity};
 use crate::error::clip;
 use crate::record::hex;
@@ -16,7 +16,8 @@ const DESCRIPTION: usize = 500;
 /// The report: an array, one entry for each finding that the merge request may show.
 pub fn code_quality(shown: &Shown) -> Value {
     let mut seen = BTreeSet::new();
-    let shown_there = shown.review.findings.iter().filter(|finding| shown.place(finding) != Some(Place::Withheld));
+    let withheld = |finding: &&Finding| shown.plan.iter().any(|plan| plan.withheld.contains(&finding.finding_id));
+    let shown_there = shown.review.findings.iter().filter(|finding| !withheld(finding));
     let entries = shown_there.map(|finding| (fingerprint(finding), finding));
     entries
         .filter(|(fingerprint, _)| seen.insert(fingerprint.clone()))

@@ -3,6 +3,7 @@
 mod code_quality;
 pub mod doctor;
 pub mod explain;
+mod html;
 pub mod init;
 pub mod inspect;
 mod markdown;
@@ -14,6 +15,7 @@ mod terminal;
 mod timeline;
 
 pub use code_quality::{code_quality, code_quality_baseline};
+pub use html::html;
 pub use markdown::markdown;
 
 pub use plain::{config, document, failure, schema};

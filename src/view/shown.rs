@@ -83,9 +83,28 @@ impl Shown {
         self.record.verdict.as_ref().map_or(Decision::Unknown, |verdict| verdict.decision)
     }
 
-    /// Where the merge request has a finding.
+    /// How many findings stand where in the merge request, and how many did not hold.
+    pub(super) fn places(&self) -> Vec<String> {
+        let Some(verdict) = &self.record.verdict else { return Vec::new() };
+        let there = |count: u64| if self.has_merge_request() { count } else { 0 };
+        let counts = &verdict.counts;
+        let words = [
+            (there(counts.inline), "on lines"),
+            (there(counts.summary), "in the summary"),
+            (there(counts.repeated), "said before"),
+            (counts.rejected, "rejected"),
+        ];
+        let words = words.iter().filter(|(count, _)| *count > 0);
+        words.map(|(count, place)| format!("{} {place}", thousands(*count))).collect()
+    }
+
+    fn has_merge_request(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.mr_iid.is_some())
+    }
+
+    /// Where the merge request has a finding; none where there is no merge request.
     pub(super) fn place(&self, finding: &Finding) -> Option<Place> {
-        let plan = self.plan.as_ref()?;
+        let plan = self.plan.as_ref().filter(|_| self.has_merge_request())?;
         let id = &finding.finding_id;
         if plan.repeated.contains(id) {
             return Some(Place::Repeated);
@@ -227,7 +246,7 @@ pub(super) enum PatchLine {
 }
 
 /// The lines of a suggested patch without its file headers.
-pub(super) fn patch_lines(patch: &str) -> Vec<(PatchLine, String)> {
+fn patch_lines(patch: &str) -> Vec<(PatchLine, String)> {
     let mut lines = Vec::new();
     let mut in_hunk = !patch.lines().any(|line| line.starts_with("@@"));
     for line in patch.trim_end().lines() {
@@ -244,6 +263,13 @@ pub(super) fn patch_lines(patch: &str) -> Vec<(PatchLine, String)> {
         lines.push((kind, code_text(text)));
     }
     lines
+}
+
+/// The lines of a suggested patch; the header of a single hunk says nothing more.
+pub(super) fn patch_body(patch: &str) -> Vec<(PatchLine, String)> {
+    let lines = patch_lines(patch);
+    let hunks = lines.iter().filter(|(kind, _)| *kind == PatchLine::Hunk).count();
+    lines.into_iter().filter(|(kind, _)| hunks > 1 || *kind != PatchLine::Hunk).collect()
 }
 
 /// `13` or `13-15`.

@@ -80,7 +80,7 @@ impl Page {
         let mut facts = vec![format!("verdict {}", shown::decision_name(shown.decision()))];
         facts.push(format!("{} reviewed by {}", shown::coverage(shown), shown.review.meta.agent.name()));
         if let Some(verdict) = &shown.record.verdict {
-            facts.extend(places(verdict));
+            facts.extend(shown.places());
             if let Some(bound) = verdict.gate.fail_on {
                 let state = if verdict.gate.status == GateStatus::Closed { "closed" } else { "open" };
                 facts.push(format!("gate at {} is {state}", bound.name()));
@@ -166,9 +166,7 @@ impl Page {
     }
 
     fn patch(&mut self, patch: &str) {
-        let lines = shown::patch_lines(patch);
-        let only = lines.iter().filter(|(kind, _)| *kind == PatchLine::Hunk).count() < 2;
-        let lines: Vec<_> = lines.into_iter().filter(|(kind, _)| !only || *kind != PatchLine::Hunk).collect();
+        let lines = shown::patch_body(patch);
         let heading = Style::new().bold();
         let _ = writeln!(self.text, "\n  {heading}Suggested change{heading:#}");
         for (kind, text) in lines.iter().take(PATCH_ROWS) {
@@ -351,21 +349,6 @@ impl Page {
             Style::new().dimmed()
         }
     }
-}
-
-fn places(verdict: &crate::contracts::Verdict) -> Vec<String> {
-    let counts = &verdict.counts;
-    let words = [
-        (counts.inline, "on lines"),
-        (counts.summary, "in the summary"),
-        (counts.repeated, "said before"),
-        (counts.rejected, "rejected"),
-    ];
-    words
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, place)| format!("{} {place}", thousands(*count)))
-        .collect()
 }
 
 fn number(row: &Row) -> Option<u32> {

@@ -1,5 +1,6 @@
 //! Parse and prepare on generated diffs of 1, 10 and 100 MB: throughput, how often a plain newline
 //! count over the same bytes fits in that time, whether time grows linearly, and peak memory.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark prints, and stops when it cannot go on")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,16 +28,16 @@ fn main() {
     let mut per_megabyte = Vec::new();
     for megabytes in [1, 10, 100] {
         let text = generate(megabytes * MEGABYTE);
-        let rounds = (100 / megabytes).clamp(3, 30);
-        let newlines = median(rounds, || memchr::memchr_iter(b'\n', black_box(text.as_bytes())).count());
-        let parse = median(rounds, || Diff::parse(black_box(text.as_bytes())).expect("it parses").files.len());
+        let rounds = u32::try_from(1_000 / megabytes).unwrap_or(10);
+        let newlines = mean(rounds, || memchr::memchr_iter(b'\n', black_box(text.as_bytes())).count());
+        let parse = mean(rounds, || Diff::parse(black_box(text.as_bytes())).expect("it parses").files.len());
         let rules = Rules::new(&LimitsConfig::default(), &TruncationConfig::default(), BTreeMap::new());
-        let both = median(rounds, || {
+        let both = mean(rounds, || {
             let diff = Diff::parse(black_box(text.as_bytes())).expect("it parses");
             prepare(&text, &diff, &rules).expect("it prepares").text.len()
         });
         let diff = Diff::parse(text.as_bytes()).expect("it parses");
-        let anchors = median(rounds, || anchor::anchors(black_box(&diff)).len());
+        let anchors = mean(rounds, || anchor::anchors(black_box(&diff)).len());
         let speed = |time: Duration| format!("{:.0} MB/s", text.len() as f64 / 1e6 / time.as_secs_f64());
         println!(
             "{megabytes:>5} MB  {:>14}  {:>14}  {:>7.1}x  {:>14}  {:>14}  {:>12}",
@@ -83,16 +84,26 @@ fn generate(bytes: usize) -> String {
     text
 }
 
-fn median<T>(rounds: usize, mut once: impl FnMut() -> T) -> Duration {
-    let mut times: Vec<Duration> = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            black_box(once());
-            start.elapsed()
-        })
-        .collect();
-    times.sort();
-    times[rounds / 2]
+/// The mean of several rounds in time on the processor, which other work on the machine does not
+/// add to; in time on the clock where the system does not tell.
+fn mean<T>(rounds: u32, mut once: impl FnMut() -> T) -> Duration {
+    black_box(once());
+    let (start, before) = (Instant::now(), processor_time());
+    for _ in 0..rounds {
+        black_box(once());
+    }
+    let took = match (before, processor_time()) {
+        (Some(before), Some(after)) if after > before => after - before,
+        _ => start.elapsed(),
+    };
+    took / rounds
+}
+
+fn processor_time() -> Option<Duration> {
+    // The scheduler brings its account up to date when a thread gives way.
+    std::thread::yield_now();
+    let account = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    account.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Peak memory of a process of its own that parses and prepares, as a multiple of the diff's size.

@@ -1,5 +1,11 @@
 //! What diffsan costs around the agent: everything but the child's own time, on a diff of 200,000 characters with an
 //! agent that answers at once.
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints figures and prepares its own folder"
+)]
 
 use std::fmt::Write as _;
 use std::fs::{File, Permissions};

@@ -4,12 +4,14 @@
 
 mod agents;
 mod answers;
+mod commands;
 mod configuration;
 mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;
 mod diff_prepare;
+mod diff_runs;
 mod docs;
 mod failures;
 mod forge;
@@ -18,5 +20,8 @@ mod gitlab_client;
 mod gitlab_tls;
 mod posting;
 mod posting_runs;
+mod report;
+mod report_browser;
 mod sandbox;
+mod secrets;
 mod tidy;

@@ -20,22 +20,22 @@ pub(super) static RULES: &[Rule] = &[
     pattern(
         "JENKINS_STORED_SECRET",
         &["{aqaaab"],
-        r"\{(AQAAAB[0-9A-Za-z+/]{20,}={0,2})\}",
+        r"\{AQAAAB[0-9A-Za-z+/]{20,}={0,2}\}",
     )
         .hits(&[
-            ("  <password>{AQAAABAAAAAQ0USBe08j7ncIfLtA7dluapcWylTBOuYfgEvM5nRZW8zUW8tr+inlxBWzkwH/B1b=}</password>", "AQAAABAAAAAQ0USBe08j7ncIfLtA7dluapcWylTBOuYfgEvM5nRZW8zUW8tr+inlxBWzkwH/B1b="),
-            ("<secret>{AQAAABAAAAAgTD921ThxNuTLAaD4FGBd6XACFr2LtiO7p00JBhpm9h67/qjNrxjYYzaRWJVVSs1=}</secret>", "AQAAABAAAAAgTD921ThxNuTLAaD4FGBd6XACFr2LtiO7p00JBhpm9h67/qjNrxjYYzaRWJVVSs1="),
+            ("  <password>{AQAAABAAAAAQ0USBe08j7ncIfLtA7dluapcWylTBOuYfgEvM5nRZW8zUW8tr+inlxBWzkwH/B1b=}</password>", "{AQAAABAAAAAQ0USBe08j7ncIfLtA7dluapcWylTBOuYfgEvM5nRZW8zUW8tr+inlxBWzkwH/B1b=}"),
+            ("<secret>{AQAAABAAAAAgTD921ThxNuTLAaD4FGBd6XACFr2LtiO7p00JBhpm9h67/qjNrxjYYzaRWJVVSs1=}</secret>", "{AQAAABAAAAAgTD921ThxNuTLAaD4FGBd6XACFr2LtiO7p00JBhpm9h67/qjNrxjYYzaRWJVVSs1=}"),
         ])
         .misses(&["<password>{AQAAAB}</password>"]),
     pattern(
         "MAVEN_STORED_SECRET",
         &["<master>{", "<password>{", "<passphrase>{"],
-        r"<(?:master|password|passphrase)>\{([0-9A-Za-z+/]{20,}={0,2})\}</",
+        r"<(?:master|password|passphrase)>(\{[0-9A-Za-z+/]{20,}={0,2}\})</",
     )
         .entropy(3.0)
         .hits(&[
-            ("  <master>{zgBbHK1gOwF1zt2dHH9R1HifHzWITJab2aXEuzHKNS6pnzMbuPdQr0h0TidIszT=}</master>", "zgBbHK1gOwF1zt2dHH9R1HifHzWITJab2aXEuzHKNS6pnzMbuPdQr0h0TidIszT="),
-            ("<password>{MwGYUoEwcYqfmpovugFlwW7hoEqB6nUAEYbWo4PKIFk=}</password>", "MwGYUoEwcYqfmpovugFlwW7hoEqB6nUAEYbWo4PKIFk="),
+            ("  <master>{zgBbHK1gOwF1zt2dHH9R1HifHzWITJab2aXEuzHKNS6pnzMbuPdQr0h0TidIszT=}</master>", "{zgBbHK1gOwF1zt2dHH9R1HifHzWITJab2aXEuzHKNS6pnzMbuPdQr0h0TidIszT=}"),
+            ("<password>{MwGYUoEwcYqfmpovugFlwW7hoEqB6nUAEYbWo4PKIFk=}</password>", "{MwGYUoEwcYqfmpovugFlwW7hoEqB6nUAEYbWo4PKIFk=}"),
         ])
         .misses(&["<password>{env.PASSWORD}</password>"]),
     assigned("RAILS_KEY_BASE", &["keybase", "pepper", "secretkeybase", "dbkeybase", "otpkeybase"], HexLower, (30, 128))
@@ -50,7 +50,7 @@ pub(super) static RULES: &[Rule] = &[
         r#"(?:signing|encryption)_salt["\x27]?\s{0,3}(?:=>|[:=])\s{0,3}["\x27]([0-9A-Za-z+/=_-]{8,64})["\x27]"#,
     )
         .hits(&[
-            (r#"  live_view: [signing_salt: "8ZF9HtC4"]"#, "8ZF9HtC4"),
+            (r#"  plug Plug.Session, store: :cookie, key: "_shop_key", signing_salt: "8ZF9HtC4""#, "8ZF9HtC4"),
             (r#"key: "_app", signing_salt: "qL2r4Tz8""#, "qL2r4Tz8"),
         ])
         .misses(&[r#"signing_salt: System.fetch_env!("SALT")"#]),

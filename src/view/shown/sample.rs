@@ -24,5 +24,13 @@ pub(in crate::view) fn empty() -> Shown {
     shown.redaction.matches.clear();
     shown.validation.rejected.clear();
     (shown.plan, shown.post) = (None, None);
+    let verdict = shown.record.verdict.as_mut().unwrap();
+    verdict.decision = crate::contracts::Decision::Passed;
+    verdict.headline = "No findings; the whole change was reviewed".into();
+    verdict.counts = Default::default();
+    verdict.gate.status = crate::contracts::GateStatus::Open;
+    shown.truncation.coverage.hunks_total = 3;
+    shown.truncation.coverage.hunks_sent = 3;
+    (shown.truncation.original_files, shown.truncation.final_files) = (2, 2);
     shown
 }

@@ -119,3 +119,13 @@ fn code_of_others_has_no_control_characters() {
     }
     assert_eq!(code_text("\tx\r"), "    x");
 }
+
+#[test]
+fn a_local_review_has_no_places_in_a_merge_request() {
+    let mut shown = sample();
+    assert_eq!(shown.places(), ["5 on lines", "1 in the summary", "1 said before", "1 rejected"]);
+    assert_eq!(shown.place(&shown.review.findings[0]), Some(Place::Inline));
+    shown.plan.as_mut().unwrap().mr_iid = None;
+    assert_eq!(shown.places(), ["1 rejected"]);
+    assert_eq!(shown.place(&shown.review.findings[0]), None);
+}

@@ -66,12 +66,11 @@ fn carets_stand_under_the_quoted_part() {
 
 #[test]
 fn nothing_that_others_wrote_drives_the_terminal() {
+    let own =
+        "\x1b\\[[0-9;]*m|\x1b\\[0Ksection_(?:start|end):[0-9]+:diffsan_[0-9]+(?:\\[collapsed=true\\])?\r\x1b\\[0K";
+    let own = regex::Regex::new(own).unwrap();
     for is_ci_log in [false, true] {
         let text = terminal(&hostile(), &Look { width: 80, is_ci_log });
-        let own = regex::Regex::new(
-            "\x1b\\[[0-9;]*m|\x1b\\[0Ksection_(?:start|end):[0-9]+:diffsan_[0-9]+(?:\\[collapsed=true\\])?\r\x1b\\[0K",
-        )
-        .unwrap();
         let rest = own.replace_all(&text, "");
         let foreign: Vec<_> = rest.chars().filter(|letter| letter.is_control() && *letter != '\n').collect();
         assert!(foreign.is_empty(), "{foreign:?}");

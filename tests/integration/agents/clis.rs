@@ -1,6 +1,6 @@
 //! The agents' real programs, against a loopback model server.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use diffsan::contracts::{AgentKind, ErrorCode};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::support::{JOB_SECRET, REPLY, Stage, installed};
 pub(crate) fn stage(kind: AgentKind, model: &Model) -> Option<Stage> {
     let program = installed(kind.name())?.to_string_lossy().into_owned();
     let mut stage = Stage::new(kind);
-    stage.config.agent.timeout_seconds = std::num::NonZeroUsize::new(120).unwrap();
+    stage.config.agent.timeout_seconds = std::num::NonZeroUsize::new(600).unwrap();
     let agent = &mut stage.config.agent;
     match kind {
         AgentKind::Codex => {
@@ -79,7 +79,7 @@ async fn assert_reviews(kind: AgentKind, key: (&str, &str), usage: Value) {
 }
 
 /// The run failed with this code; its cause says why.
-async fn assert_fails(kind: AgentKind, mode: Mode, code: ErrorCode, why: &str) -> Option<Stage> {
+async fn assert_fails(kind: AgentKind, mode: Mode, code: ErrorCode, why: &str) -> Option<(Stage, Model)> {
     let model = Model::start(mode, REPLY).await;
     let stage = stage(kind, &model)?;
     let error = stage.review().await.unwrap_err();
@@ -90,7 +90,7 @@ async fn assert_fails(kind: AgentKind, mode: Mode, code: ErrorCode, why: &str) -
     assert_eq!(stage.json("agent.run.json")["attempts"].as_array().unwrap().len(), attempts.len());
     stage.assert_no_process_left();
     stage.assert_no_folder_left();
-    Some(stage)
+    Some((stage, model))
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn codex_gets_the_strict_schema_and_no_tool_that_acts() {
 async fn codex_that_is_refused_is_no_review_though_it_exits_0() {
     let failed =
         assert_fails(AgentKind::Codex, Mode::Refuses, ErrorCode::AgentExecFailed, "output file is empty").await;
-    if let Some(stage) = failed {
+    if let Some((stage, _)) = failed {
         assert_eq!(stage.attempts()[0]["exit_code"], 0);
     }
 }
@@ -129,11 +129,11 @@ async fn codex_that_is_refused_is_no_review_though_it_exits_0() {
 #[tokio::test]
 async fn codex_says_what_the_server_said() {
     for (status, why) in [(401, "401"), (429, "429"), (500, "high demand")] {
-        let begin = Instant::now();
         let failed = assert_fails(AgentKind::Codex, Mode::Status(status), ErrorCode::AgentExecFailed, why).await;
-        let Some(stage) = failed else { return };
+        let Some((stage, model)) = failed else { return };
         assert_eq!(stage.attempts()[0]["exit_code"], 1, "{status}");
-        assert!(begin.elapsed() < Duration::from_secs(40), "{status} is not retried for long");
+        let asked = model.questions().len();
+        assert!((1..=9).contains(&asked), "{status} is asked {asked} times");
     }
 }
 
@@ -233,7 +233,7 @@ async fn claude_fails_with_what_it_said() {
 #[tokio::test]
 async fn claude_that_is_refused_has_no_valid_answer() {
     let failed = assert_fails(AgentKind::Claude, Mode::Refuses, ErrorCode::AgentOutputInvalid, "Usage Policy").await;
-    if let Some(stage) = failed {
+    if let Some((stage, _)) = failed {
         assert_eq!(stage.attempts().len(), 1, "asking again is in vain");
     }
 }
@@ -250,7 +250,7 @@ async fn gemini_reviews() {
 async fn gemini_fails_with_what_the_server_said() {
     let why = "the synthetic key is not valid";
     let failed = assert_fails(AgentKind::Gemini, Mode::Status(401), ErrorCode::AgentExecFailed, why).await;
-    if let Some(stage) = failed {
+    if let Some((stage, _)) = failed {
         // 401 modulo 256: no signal, though it looks like one.
         assert_eq!(stage.attempts()[0]["exit_code"], 145);
         assert!(stage.json("agent.run.json")["attempts"][0]["signal"].is_null());
@@ -260,7 +260,7 @@ async fn gemini_fails_with_what_the_server_said() {
 #[tokio::test]
 async fn gemini_that_is_cut_off_is_asked_again_and_never_half_read() {
     let failed = assert_fails(AgentKind::Gemini, Mode::CutOff, ErrorCode::AgentOutputInvalid, "after 3 attempts").await;
-    if let Some(stage) = failed {
+    if let Some((stage, _)) = failed {
         assert_eq!(stage.attempts().len(), 3);
         assert!(stage.artifact("prompt.attempt2.txt").contains("Return ONLY valid JSON"));
     }

@@ -139,9 +139,16 @@ async fn the_first_clock_to_run_out_is_named() {
 }
 
 #[tokio::test]
+async fn a_deadline_beyond_all_clocks_is_none() {
+    let mut script = Script::new("echo answer");
+    (script.wall, script.idle, script.job) = (Duration::MAX, Some(Duration::MAX), Some(Duration::MAX));
+    assert_eq!(script.run().await.exit_code, Some(0));
+}
+
+#[tokio::test]
 async fn a_program_that_keeps_talking_is_not_idle() {
-    let mut script = Script::new("for i in 1 2 3 4 5 6; do sleep 0.2; echo $i >&2; done");
-    script.idle = Some(Duration::from_millis(900));
+    let mut script = Script::new("for i in 1 2 3 4 5 6 7 8; do sleep 0.4; echo $i >&2; done");
+    script.idle = Some(Duration::from_millis(2_500));
     let finished = script.run().await;
     assert_eq!((finished.timed_out, finished.exit_code), (None, Some(0)));
 }

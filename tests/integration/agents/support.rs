@@ -16,7 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Longest wait for something that must happen soon.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// A review that holds.
 pub(crate) const REPLY: &str = include_str!("../../../fixtures/agents/answers/one_finding.json");
