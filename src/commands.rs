@@ -79,7 +79,7 @@ fn traces(workdir: &Workdir) -> Traces {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     };
-    let lines: Vec<Result<Value, _>> = text(Artifact::Events).lines().map(|line| serde_json::from_str(line)).collect();
+    let lines: Vec<Result<Value, _>> = text(Artifact::Events).lines().map(serde_json::from_str).collect();
     let broken_lines = lines.iter().filter(|line| line.is_err()).count();
     Traces {
         workdir: workdir.path().to_string_lossy().into_owned(),

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::file_kind::FileKind;
 use super::known::{self, Known};
+use super::places::Places;
 use super::scan::{self, Scratch};
 use super::span::{self, Name, Region, Span};
 use super::text::{Redacted, RedactedBytes};
@@ -37,7 +38,12 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { enabled: true, extra_patterns: Vec::new(), allow_patterns: Vec::new(), allow_paths: Vec::new() }
+        Self {
+            enabled: true,
+            extra_patterns: Vec::new(),
+            allow_patterns: Vec::new(),
+            allow_paths: Vec::new(),
+        }
     }
 }
 
@@ -86,11 +92,23 @@ pub struct DiffRedaction {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("secrets.extra_patterns[{index}] `{pattern}` is not a usable pattern")]
-    ExtraPattern { index: usize, pattern: String, source: Box<regex::Error> },
+    ExtraPattern {
+        index: usize,
+        pattern: String,
+        source: Box<regex::Error>,
+    },
     #[error("secrets.allow_patterns[{index}] `{pattern}` is not a usable pattern")]
-    AllowPattern { index: usize, pattern: String, source: Box<regex::Error> },
+    AllowPattern {
+        index: usize,
+        pattern: String,
+        source: Box<regex::Error>,
+    },
     #[error("secrets.allow_paths[{index}] `{pattern}` is not a usable glob")]
-    AllowPath { index: usize, pattern: String, source: globset::Error },
+    AllowPath {
+        index: usize,
+        pattern: String,
+        source: globset::Error,
+    },
 }
 
 /// Removes secrets; one for the whole run, shared by all threads.
@@ -112,11 +130,26 @@ struct Memory {
 
 impl Engine {
     /// An engine that knows `known` as secrets from the start.
-    pub fn new(settings: &Settings, known: impl IntoIterator<Item = String>) -> Result<Self, EngineError> {
+    pub fn new(
+        settings: &Settings,
+        known: impl IntoIterator<Item = String>,
+    ) -> Result<Self, EngineError> {
         let engine = Self {
             enabled: settings.enabled,
-            extra: patterns(&settings.extra_patterns, |index, pattern, source| EngineError::ExtraPattern { index, pattern, source })?,
-            allow: patterns(&settings.allow_patterns, |index, pattern, source| EngineError::AllowPattern { index, pattern, source })?,
+            extra: patterns(&settings.extra_patterns, |index, pattern, source| {
+                EngineError::ExtraPattern {
+                    index,
+                    pattern,
+                    source,
+                }
+            })?,
+            allow: patterns(&settings.allow_patterns, |index, pattern, source| {
+                EngineError::AllowPattern {
+                    index,
+                    pattern,
+                    source,
+                }
+            })?,
             allow_paths: globs(&settings.allow_paths)?,
             memory: RwLock::default(),
             audit: Mutex::default(),
@@ -147,9 +180,19 @@ impl Engine {
 
     /// Likewise, with so many threads at most.
     pub fn redact_diff_with(&self, raw: &[u8], threads: usize) -> DiffRedaction {
-        let parts = walk::cuts(raw, if raw.len() < THREAD_BYTES { 1 } else { threads.max(1) });
+        let parts = walk::cuts(
+            raw,
+            if raw.len() < THREAD_BYTES {
+                1
+            } else {
+                threads.max(1)
+            },
+        );
         let read = in_parallel(&parts, |start, end| self.read_part(raw, start, end));
-        let mut spans: Vec<Span> = read.iter().flat_map(|part| part.spans.iter().copied()).collect();
+        let mut spans: Vec<Span> = read
+            .iter()
+            .flat_map(|part| part.spans.iter().copied())
+            .collect();
         span::union(&mut spans);
         self.learn_all(spans.iter().filter_map(|span| worth_learning(span, raw)));
         let known = self.known();
@@ -162,7 +205,10 @@ impl Engine {
         let walked: Vec<&Walked> = read.iter().map(|part| &part.walked).collect();
         let matches = self.matches(raw, &spans, &walked);
         self.count(Output::Prompt, spans.iter().map(|span| span.name));
-        DiffRedaction { bytes: RedactedBytes::new(replace(raw, &spans)), matches }
+        DiffRedaction {
+            bytes: RedactedBytes::new(replace(raw, &spans)),
+            matches,
+        }
     }
 
     /// Removes the secrets of any other text.
@@ -173,7 +219,10 @@ impl Engine {
             return Redacted::new(text.to_owned());
         }
         let bytes = replace(text.as_bytes(), &spans);
-        Redacted::new(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Redacted::new(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        )
     }
 
     /// Likewise for bytes; what is not UTF-8 becomes the replacement character.
@@ -188,13 +237,21 @@ impl Engine {
 
     /// How many replacements each rule has made in each output so far. An output with none has an empty entry.
     pub fn audit(&self) -> BTreeMap<Output, BTreeMap<String, u64>> {
-        self.audit.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.audit
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn spans(&self, text: &[u8]) -> Vec<Span> {
         let mut spans = Vec::new();
         if self.enabled {
-            let region = Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"" };
+            let region = Region {
+                bytes: text,
+                prefix: 0,
+                kind: FileKind::Unknown,
+                path: b"",
+            };
             self.read_region(&region, &mut Scratch::default(), &mut spans);
         }
         self.known().find(text, &mut spans);
@@ -203,13 +260,25 @@ impl Engine {
     }
 
     fn known(&self) -> Arc<Known> {
-        Arc::clone(&self.memory.read().unwrap_or_else(PoisonError::into_inner).known)
+        Arc::clone(
+            &self
+                .memory
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .known,
+        )
     }
 
     fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) {
         let mut fresh: Vec<Vec<u8>> = Vec::new();
         for value in values {
-            fresh.extend(value.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|line| known::is_learnable(line)).map(<[u8]>::to_vec));
+            fresh.extend(
+                value
+                    .split(|&b| b == b'\n')
+                    .map(<[u8]>::trim_ascii)
+                    .filter(|line| known::is_learnable(line))
+                    .map(<[u8]>::to_vec),
+            );
         }
         if fresh.is_empty() {
             return;
@@ -237,29 +306,58 @@ impl Engine {
             let mut scratch = Scratch::default();
             let mut allowed: Option<(usize, bool)> = None;
             for section in &walked.sections {
-                self.read_section(raw, section, &walked, &mut allowed, &mut scratch, &mut spans);
+                self.read_section(
+                    raw,
+                    section,
+                    &walked,
+                    &mut allowed,
+                    &mut scratch,
+                    &mut spans,
+                );
             }
         }
         Part { walked, spans }
     }
 
-    fn read_section(&self, raw: &[u8], section: &Section, walked: &Walked, allowed: &mut Option<(usize, bool)>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
+    fn read_section(
+        &self,
+        raw: &[u8],
+        section: &Section,
+        walked: &Walked,
+        allowed: &mut Option<(usize, bool)>,
+        scratch: &mut Scratch,
+        spans: &mut Vec<Span>,
+    ) {
         let file = section.path.map(|index| &walked.files[index]);
         if section.lines.is_some()
-            && let (Some(index), Some(file), false) = (section.path, file, self.allow_paths.is_empty())
+            && let (Some(index), Some(file), false) =
+                (section.path, file, self.allow_paths.is_empty())
         {
             let skip = match allowed {
                 Some((known, skip)) if *known == index => *skip,
-                _ => self.allow_paths.is_match(String::from_utf8_lossy(&file.path).as_ref()),
+                _ => self
+                    .allow_paths
+                    .is_match(String::from_utf8_lossy(&file.path).as_ref()),
             };
             *allowed = Some((index, skip));
             if skip {
                 return;
             }
         }
-        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| (file.kind, file.path.as_slice()));
-        let (prefix, kind) = if section.lines.is_some() { (1, kind) } else { (0, FileKind::Unknown) };
-        let region = Region { bytes: &raw[section.start..section.end], prefix, kind, path };
+        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| {
+            (file.kind, file.path.as_slice())
+        });
+        let (prefix, kind) = if section.lines.is_some() {
+            (1, kind)
+        } else {
+            (0, FileKind::Unknown)
+        };
+        let region = Region {
+            bytes: &raw[section.start..section.end],
+            prefix,
+            kind,
+            path,
+        };
         let from = spans.len();
         self.read_region(&region, scratch, spans);
         for span in &mut spans[from..] {
@@ -275,7 +373,9 @@ impl Engine {
         let mut at = from;
         while at < spans.len() {
             let value = &region.bytes[spans[at].start..spans[at].end];
-            if is_marker(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
+            if is_marker(region.bytes, &spans[at])
+                || self.allow.iter().any(|pattern| pattern.is_match(value))
+            {
                 spans.swap_remove(at);
             } else {
                 at += 1;
@@ -289,14 +389,19 @@ impl Engine {
     fn read_extra(&self, region: &Region<'_>, spans: &mut Vec<Span>) {
         let mut start = 0;
         while start < region.bytes.len() {
-            let stop = memchr::memchr(b'\n', &region.bytes[start..]).map_or(region.bytes.len(), |newline| start + newline);
+            let stop = memchr::memchr(b'\n', &region.bytes[start..])
+                .map_or(region.bytes.len(), |newline| start + newline);
             let line = region.line(start, stop);
             for (index, pattern) in self.extra.iter().enumerate() {
                 for captures in pattern.captures_iter(region.text(line)) {
                     if let Some(found) = captures.get(1).or_else(|| captures.get(0))
                         && !found.is_empty()
                     {
-                        spans.push(Span { start: line.start + found.start(), end: line.start + found.end(), name: Name::Extra(index as u16) });
+                        spans.push(Span {
+                            start: line.start + found.start(),
+                            end: line.start + found.end(),
+                            name: Name::Extra(index as u16),
+                        });
                     }
                 }
             }
@@ -327,7 +432,14 @@ impl Engine {
                 hasher.update(value);
                 let count = chars(value);
                 let sha256 = (count >= HASHABLE).then(|| hex(&hasher.clone().finalize()));
-                matches.push(Match { rule: span.name.text(), path: path.clone(), line: place.line, side: place.side, sha256, chars: count });
+                matches.push(Match {
+                    rule: span.name.text(),
+                    path: path.clone(),
+                    line: place.line,
+                    side: place.side,
+                    sha256,
+                    chars: count,
+                });
             }
             block = Some((span.name, path, place.line));
         }
@@ -347,14 +459,32 @@ struct Part {
     spans: Vec<Span>,
 }
 
-fn in_parallel<T: Send>(parts: &[(usize, usize)], read: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+fn in_parallel<T: Send>(
+    parts: &[(usize, usize)],
+    read: impl Fn(usize, usize) -> T + Sync,
+) -> Vec<T> {
     if let [(start, end)] = parts {
         return vec![read(*start, *end)];
     }
     std::thread::scope(|scope| {
-        let handles: Vec<_> = parts.iter().map(|&(start, end)| (start, end, scope.spawn({ let read = &read; move || read(start, end) }))).collect();
+        let handles: Vec<_> = parts
+            .iter()
+            .map(|&(start, end)| {
+                (
+                    start,
+                    end,
+                    scope.spawn({
+                        let read = &read;
+                        move || read(start, end)
+                    }),
+                )
+            })
+            .collect();
         // A reader that panicked is asked again here, so that the panic is not lost.
-        handles.into_iter().map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end))).collect()
+        handles
+            .into_iter()
+            .map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end)))
+            .collect()
     })
 }
 
@@ -389,14 +519,23 @@ fn worth_learning(span: &Span, raw: &[u8]) -> Option<Vec<u8>> {
     let letters = value.iter().any(u8::is_ascii_alphabetic);
     let telling = match span.name {
         Name::Known => false,
-        Name::Generic(_) => digits && letters && value.len() >= 6 || value.len() >= 10 && chance::is_random(value),
-        Name::Rule(_) | Name::Extra(_) => digits && letters && value.len() >= 6 || value.len() >= 16,
+        Name::Generic(_) => {
+            digits && letters && value.len() >= 6 || value.len() >= 10 && chance::is_random(value)
+        }
+        Name::Rule(_) | Name::Extra(_) => {
+            digits && letters && value.len() >= 6 || value.len() >= 16
+        }
     };
     telling.then(|| value.to_vec())
 }
 
 fn is_key(name: Name) -> bool {
-    matches!(name, Name::Rule("PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"))
+    matches!(
+        name,
+        Name::Rule(
+            "PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"
+        )
+    )
 }
 
 fn replace(raw: &[u8], spans: &[Span]) -> Vec<u8> {
@@ -419,72 +558,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Finds lines by offset; offsets must not go back.
-struct Places<'a> {
-    raw: &'a [u8],
-    sections: Vec<(&'a Section, &'a Walked)>,
-    section: usize,
-    /// The line reached in the section: its start and the numbers of the next old and new line.
-    at: usize,
-    old: u32,
-    new: u32,
-}
-
-struct Place<'a> {
-    path: Option<&'a [u8]>,
-    line: Option<u32>,
-    side: Side,
-}
-
-impl<'a> Places<'a> {
-    fn new(raw: &'a [u8], walked: &[&'a Walked]) -> Self {
-        let sections = walked.iter().flat_map(|walked| walked.sections.iter().map(move |section| (section, *walked))).collect();
-        let mut places = Self { raw, sections, section: 0, at: 0, old: 0, new: 0 };
-        places.enter();
-        places
-    }
-
-    fn enter(&mut self) {
-        if let Some((section, _)) = self.sections.get(self.section) {
-            self.at = section.start;
-            (self.old, self.new) = section.lines.unwrap_or((0, 0));
-        }
-    }
-
-    fn of(&mut self, offset: usize) -> Place<'a> {
-        while self.sections.get(self.section).is_some_and(|(section, _)| offset >= section.end) {
-            self.section += 1;
-            self.enter();
-        }
-        let Some(&(section, walked)) = self.sections.get(self.section) else { return Place { path: None, line: None, side: Side::New } };
-        let path = section.path.map(|index| walked.files[index].path.as_slice());
-        if section.lines.is_none() {
-            return Place { path, line: None, side: Side::New };
-        }
-        loop {
-            let end = memchr::memchr(b'\n', &self.raw[self.at..section.end]).map_or(section.end, |newline| self.at + newline + 1);
-            if offset < end || end >= section.end {
-                break;
-            }
-            match self.raw[self.at] {
-                b'+' => self.new = self.new.saturating_add(1),
-                b'-' => self.old = self.old.saturating_add(1),
-                b'\\' => {}
-                _ => {
-                    self.new = self.new.saturating_add(1);
-                    self.old = self.old.saturating_add(1);
-                }
-            }
-            self.at = end;
-        }
-        match self.raw[self.at] {
-            b'-' => Place { path, line: Some(self.old), side: Side::Old },
-            _ => Place { path, line: Some(self.new), side: Side::New },
-        }
-    }
-}
-
-fn patterns(texts: &[String], error: impl Fn(usize, String, Box<regex::Error>) -> EngineError) -> Result<Vec<Regex>, EngineError> {
+fn patterns(
+    texts: &[String],
+    error: impl Fn(usize, String, Box<regex::Error>) -> EngineError,
+) -> Result<Vec<Regex>, EngineError> {
     texts
         .iter()
         .enumerate()
@@ -502,9 +579,17 @@ fn globs(texts: &[String]) -> Result<GlobSet, EngineError> {
     let mut set = GlobSetBuilder::new();
     for (index, text) in texts.iter().enumerate() {
         let glob = GlobBuilder::new(text).literal_separator(true).build();
-        set.add(glob.map_err(|source| EngineError::AllowPath { index, pattern: clipped(text), source })?);
+        set.add(glob.map_err(|source| EngineError::AllowPath {
+            index,
+            pattern: clipped(text),
+            source,
+        })?);
     }
-    set.build().map_err(|source| EngineError::AllowPath { index: 0, pattern: String::new(), source })
+    set.build().map_err(|source| EngineError::AllowPath {
+        index: 0,
+        pattern: String::new(),
+        source,
+    })
 }
 
 fn clipped(text: &str) -> String {

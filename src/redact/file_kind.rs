@@ -19,23 +19,41 @@ pub(super) enum FileKind {
 
 impl FileKind {
     pub(super) fn of(path: &[u8]) -> Self {
-        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
-        let extension = name.iter().rposition(|&b| b == b'.').map_or(&b""[..], |dot| &name[dot + 1..]);
-        if name.starts_with(b".env") || name.starts_with(b"dockerfile") || name.starts_with(b"containerfile") || extension == b"env" {
+        let name = path
+            .rsplit(|&b| b == b'/')
+            .next()
+            .unwrap_or(path)
+            .to_ascii_lowercase();
+        let extension = name
+            .iter()
+            .rposition(|&b| b == b'.')
+            .map_or(&b""[..], |dot| &name[dot + 1..]);
+        if name.starts_with(b".env")
+            || name.starts_with(b"dockerfile")
+            || name.starts_with(b"containerfile")
+            || extension == b"env"
+        {
             return Self::Config;
         }
         match extension {
-            b"yml" | b"yaml" | b"properties" | b"ini" | b"cfg" | b"conf" | b"cnf" | b"config" | b"service" | b"npmrc" | b"pypirc" | b"netrc"
-            | b"pgpass" | b"editorconfig" | b"dockerfile" | b"htpasswd" | b"toml" | b"sample" | b"example" | b"dist" | b"cf" | b"rc" | b"credentials"
-            | b"envrc" | b"s3cfg" | b"boto" | b"my" | b"wgetrc" | b"curlrc" | b"list" => Self::Config,
-            b"sh" | b"bash" | b"zsh" | b"fish" | b"ksh" | b"bat" | b"cmd" | b"ps1" | b"psm1" | b"mk" => Self::Shell,
-            b"xml" | b"html" | b"htm" | b"xhtml" | b"plist" | b"csproj" | b"xaml" | b"svg" | b"jsp" => Self::Markup,
-            b"json" | b"json5" | b"jsonc" | b"tf" | b"tfvars" | b"hcl" | b"tfstate" | b"ipynb" | b"har" => Self::Data,
-            b"md" | b"txt" | b"rst" | b"adoc" | b"log" | b"csv" | b"tsv" | b"" => match name.as_slice() {
-                b"makefile" | b"jenkinsfile" | b"procfile" | b"vagrantfile" => Self::Shell,
-                b"credentials" | b"config" | b"hosts" => Self::Config,
-                _ => Self::Unknown,
-            },
+            b"yml" | b"yaml" | b"properties" | b"ini" | b"cfg" | b"conf" | b"cnf" | b"config"
+            | b"service" | b"npmrc" | b"pypirc" | b"netrc" | b"pgpass" | b"editorconfig"
+            | b"dockerfile" | b"htpasswd" | b"toml" | b"sample" | b"example" | b"dist" | b"cf"
+            | b"rc" | b"credentials" | b"envrc" | b"s3cfg" | b"boto" | b"my" | b"wgetrc"
+            | b"curlrc" | b"list" => Self::Config,
+            b"sh" | b"bash" | b"zsh" | b"fish" | b"ksh" | b"bat" | b"cmd" | b"ps1" | b"psm1"
+            | b"mk" => Self::Shell,
+            b"xml" | b"html" | b"htm" | b"xhtml" | b"plist" | b"csproj" | b"xaml" | b"svg"
+            | b"jsp" => Self::Markup,
+            b"json" | b"json5" | b"jsonc" | b"tf" | b"tfvars" | b"hcl" | b"tfstate" | b"ipynb"
+            | b"har" => Self::Data,
+            b"md" | b"txt" | b"rst" | b"adoc" | b"log" | b"csv" | b"tsv" | b"" => {
+                match name.as_slice() {
+                    b"makefile" | b"jenkinsfile" | b"procfile" | b"vagrantfile" => Self::Shell,
+                    b"credentials" | b"config" | b"hosts" => Self::Config,
+                    _ => Self::Unknown,
+                }
+            }
             extension if extension.ends_with(b"rc") => Self::Config,
             extension if CODE.contains(&extension) => Self::Code,
             _ => Self::Unknown,
@@ -44,11 +62,35 @@ impl FileKind {
 
     /// Whether the file is there to hold one secret, so that a line by itself can be it.
     pub(super) fn is_secret_file(path: &[u8]) -> bool {
-        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
+        let name = path
+            .rsplit(|&b| b == b'/')
+            .next()
+            .unwrap_or(path)
+            .to_ascii_lowercase();
         let stem = name.strip_suffix(b".txt").unwrap_or(&name);
         const NAMES: [&[u8]; 22] = [
-            b"master.key", b".erlang.cookie", b".vault-token", b".vault_pass", b"vault_pass", b"vault-password", b".vault_password", b"secret", b"secrets", b".secret", b"token", b".token", b"password",
-            b".password", b"passwd", b"api_key", b"apikey", b"secret_key", b"secret_token", b"credentials.yml.key", b".htsecret", b".token-file",
+            b"master.key",
+            b".erlang.cookie",
+            b".vault-token",
+            b".vault_pass",
+            b"vault_pass",
+            b"vault-password",
+            b".vault_password",
+            b"secret",
+            b"secrets",
+            b".secret",
+            b"token",
+            b".token",
+            b"password",
+            b".password",
+            b"passwd",
+            b"api_key",
+            b"apikey",
+            b"secret_key",
+            b"secret_token",
+            b"credentials.yml.key",
+            b".htsecret",
+            b".token-file",
         ];
         NAMES.contains(&stem)
             || name.ends_with(b".secret")
@@ -63,8 +105,17 @@ impl FileKind {
 
     /// Whether every line of the file is `user:password`.
     pub(super) fn is_user_file(path: &[u8]) -> bool {
-        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
-        name.ends_with(b"htpasswd") || name.ends_with(b".secrets") || matches!(name.as_slice(), b"shadow" | b"master.passwd" | b".htdigest" | b"sasl_passwd" | b"gshadow")
+        let name = path
+            .rsplit(|&b| b == b'/')
+            .next()
+            .unwrap_or(path)
+            .to_ascii_lowercase();
+        name.ends_with(b"htpasswd")
+            || name.ends_with(b".secrets")
+            || matches!(
+                name.as_slice(),
+                b"shadow" | b"master.passwd" | b".htdigest" | b"sasl_passwd" | b"gshadow"
+            )
     }
 
     /// Whether `name: word` and `name=word` give a literal here.
@@ -84,8 +135,13 @@ impl FileKind {
 }
 
 /// Extensions of languages in which a bare word is never a literal.
+#[rustfmt::skip]
 static CODE: &[&[u8]] = &[
-    b"rs", b"py", b"pyi", b"pyx", b"js", b"jsx", b"mjs", b"cjs", b"ts", b"tsx", b"mts", b"go", b"java", b"kt", b"kts", b"scala", b"groovy", b"gradle", b"c", b"h", b"cc", b"cpp", b"cxx", b"hpp", b"hh", b"m", b"mm",
-    b"cs", b"vb", b"fs", b"fsx", b"swift", b"rb", b"php", b"pl", b"pm", b"lua", b"r", b"jl", b"ex", b"exs", b"erl", b"hrl", b"hs", b"ml", b"mli", b"clj", b"cljs", b"dart", b"vue", b"svelte", b"sql", b"proto", b"zig", b"nim",
-    b"d", b"pas", b"asm", b"s", b"css", b"scss", b"less", b"sass", b"coffee", b"elm", b"sol", b"v", b"vhd", b"tcl", b"f90", b"pyc", b"graphql", b"cu", b"ino", b"robot", b"feature", b"nix", b"bzl", b"cmake",
+    b"rs", b"py", b"pyi", b"pyx", b"js", b"jsx", b"mjs", b"cjs", b"ts", b"tsx", b"mts", b"go",
+    b"java", b"kt", b"kts", b"scala", b"groovy", b"gradle", b"c", b"h", b"cc", b"cpp", b"cxx",
+    b"hpp", b"hh", b"m", b"mm", b"cs", b"vb", b"fs", b"fsx", b"swift", b"rb", b"php", b"pl",
+    b"pm", b"lua", b"r", b"jl", b"ex", b"exs", b"erl", b"hrl", b"hs", b"ml", b"mli", b"clj",
+    b"cljs", b"dart", b"vue", b"svelte", b"sql", b"proto", b"zig", b"nim", b"d", b"pas", b"asm",
+    b"s", b"css", b"scss", b"less", b"sass", b"coffee", b"elm", b"sol", b"v", b"vhd", b"tcl",
+    b"f90", b"pyc", b"graphql", b"cu", b"ino", b"robot", b"feature", b"nix", b"bzl", b"cmake",
 ];

@@ -11,15 +11,31 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 
 /// The passwords of examples: `password123`, `abc123`.
 fn is_dummy(value: &[u8]) -> bool {
-    let digits = value.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let digits = value
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_digit())
+        .count();
     let (word, number) = value.split_at(value.len() - digits);
-    matches!(word.to_ascii_lowercase().as_slice(), b"password" | b"abc" | b"secret" | b"foo" | b"changeme" | b"qwerty" | b"test" | b"dummy" | b"example")
-        && matches!(number, b"1" | b"12" | b"123" | b"1234" | b"12345")
+    matches!(
+        word.to_ascii_lowercase().as_slice(),
+        b"password"
+            | b"abc"
+            | b"secret"
+            | b"foo"
+            | b"changeme"
+            | b"qwerty"
+            | b"test"
+            | b"dummy"
+            | b"example"
+    ) && matches!(number, b"1" | b"12" | b"123" | b"1234" | b"12345")
 }
 
 /// A template, a variable or a pointer to where the secret is kept.
 pub(super) fn is_reference(value: &[u8]) -> bool {
-    let Some((&first, rest)) = value.split_first() else { return true };
+    let Some((&first, rest)) = value.split_first() else {
+        return true;
+    };
     let last = value[value.len() - 1];
     match first {
         b'$' => {
@@ -27,35 +43,92 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
                 Some(b'{' | b'(' | b'[') => true,
                 // Not the `$2b$` of a hash, nor a password that happens to start so.
                 Some(next) if next.is_ascii_alphabetic() || *next == b'_' => {
-                    rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'>'))
-                        && !(rest.iter().any(u8::is_ascii_digit) && crate::redact::chance::is_random(rest))
+                    rest.iter().all(|b| {
+                        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'>')
+                    }) && !(rest.iter().any(u8::is_ascii_digit)
+                        && crate::redact::chance::is_random(rest))
                 }
                 None => true,
                 _ => rest.iter().all(|&b| b == b'$'),
             };
         }
-        b'<' => return last == b'>' || rest.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' ')),
+        b'<' => {
+            return last == b'>'
+                || rest
+                    .iter()
+                    .all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' '));
+        }
         b'%' if last == b'%' && value.len() > 1 => return true,
         b'%' => return rest.len() <= 4 || matches!(rest[0], b'(' | b'{'),
         // Ciphertext of Jenkins and Maven stands in braces, too.
-        b'{' | b'[' | b'(' if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) => {
-            return value.len() < 24 || !rest.iter().any(u8::is_ascii_digit) || !crate::redact::chance::is_random(rest);
+        b'{' | b'[' | b'('
+            if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) =>
+        {
+            return value.len() < 24
+                || !rest.iter().any(u8::is_ascii_digit)
+                || !crate::redact::chance::is_random(rest);
         }
         b'@' if matches!(rest.first(), Some(b'{' | b'@' | b'(')) => return true,
         b'#' if matches!(rest.first(), Some(b'{')) => return true,
-        b'!' if matches!(rest, b"vault" | b"secret" | b"reference" | b"env_var" | b"include") => return true,
-        b'!' if rest.first().is_some_and(u8::is_ascii_uppercase) && rest.iter().all(u8::is_ascii_alphabetic) => return true,
-        b'_' if value.len() > 4 && value.starts_with(b"__") && value.ends_with(b"__") => return true,
+        b'!' if matches!(
+            rest,
+            b"vault" | b"secret" | b"reference" | b"env_var" | b"include"
+        ) =>
+        {
+            return true;
+        }
+        b'!' if rest.first().is_some_and(u8::is_ascii_uppercase)
+            && rest.iter().all(u8::is_ascii_alphabetic) =>
+        {
+            return true;
+        }
+        b'_' if value.len() > 4 && value.starts_with(b"__") && value.ends_with(b"__") => {
+            return true;
+        }
         _ => {}
     }
     const INSIDE: [&[u8]; 12] = [
-        b"${", b"{{", b"$(", b"<%", b"#{", b"process.env", b"os.environ", b"getenv", b"secrets.", b"[REDACTED", b"%{", b"}}",
+        b"${",
+        b"{{",
+        b"$(",
+        b"<%",
+        b"#{",
+        b"process.env",
+        b"os.environ",
+        b"getenv",
+        b"secrets.",
+        b"[REDACTED",
+        b"%{",
+        b"}}",
     ];
     const STARTS: [&[u8]; 22] = [
-        b"vault:", b"op://", b"ssm:", b"arn:aws:", b"env.", b"env:", b"var.", b"local.", b"data.", b"file:", b"file(", b"lookup(",
-        b"ENC[", b"enc:", b"sops:", b"projects/", b"/run/secrets", b"{cipher}", b"module.", b"self.", b"this.", b"awskms:",
+        b"vault:",
+        b"op://",
+        b"ssm:",
+        b"arn:aws:",
+        b"env.",
+        b"env:",
+        b"var.",
+        b"local.",
+        b"data.",
+        b"file:",
+        b"file(",
+        b"lookup(",
+        b"ENC[",
+        b"enc:",
+        b"sops:",
+        b"projects/",
+        b"/run/secrets",
+        b"{cipher}",
+        b"module.",
+        b"self.",
+        b"this.",
+        b"awskms:",
     ];
-    INSIDE.iter().any(|part| memchr::memmem::find(value, part).is_some()) || STARTS.iter().any(|start| value.starts_with(start))
+    INSIDE
+        .iter()
+        .any(|part| memchr::memmem::find(value, part).is_some())
+        || STARTS.iter().any(|start| value.starts_with(start))
 }
 
 /// `xxxxxxxx`, `********`, `0000`, `abcdefgh`, `12345678`, `......`.
@@ -74,7 +147,10 @@ pub(super) fn is_mask(value: &[u8]) -> bool {
     if distinct <= 2 && value.len() >= 3 {
         return true;
     }
-    let marks = value.iter().filter(|b| matches!(b, b'*' | b'.' | b'x' | b'X' | b'?' | b'#' | b'-' | b'_')).count();
+    let marks = value
+        .iter()
+        .filter(|b| matches!(b, b'*' | b'.' | b'x' | b'X' | b'?' | b'#' | b'-' | b'_'))
+        .count();
     if value.len() >= 6 && marks * 5 >= value.len() * 4 {
         return true;
     }
@@ -90,7 +166,9 @@ fn longest_run(value: &[u8]) -> usize {
 
 /// The longest run in which every character follows the one before it: `abcdef`, `123456`.
 fn longest_staircase(value: &[u8]) -> usize {
-    longest(value, |left, right| right == left.wrapping_add(1) || (left, right) == (b'9', b'0'))
+    longest(value, |left, right| {
+        right == left.wrapping_add(1) || (left, right) == (b'9', b'0')
+    })
 }
 
 fn longest_repeat(value: &[u8]) -> usize {
@@ -100,7 +178,11 @@ fn longest_repeat(value: &[u8]) -> usize {
     let mut best = 0;
     let mut run = 0;
     for at in 2..value.len() {
-        run = if value[at] == value[at - 2] { run + 1 } else { 0 };
+        run = if value[at] == value[at - 2] {
+            run + 1
+        } else {
+            0
+        };
         best = best.max(run + 2);
     }
     best
@@ -109,7 +191,11 @@ fn longest_repeat(value: &[u8]) -> usize {
 fn longest(value: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
     let (mut best, mut run) = (1, 1);
     for pair in value.windows(2) {
-        run = if follows(pair[0], pair[1]) { run + 1 } else { 1 };
+        run = if follows(pair[0], pair[1]) {
+            run + 1
+        } else {
+            1
+        };
         best = best.max(run);
     }
     best
@@ -131,7 +217,9 @@ pub(super) fn is_filler(value: &[u8]) -> bool {
             at += 1;
             continue;
         }
-        let Some(len) = filler_word(&value[at..]) else { return false };
+        let Some(len) = filler_word(&value[at..]) else {
+            return false;
+        };
         words += 1;
         at += len;
     }
@@ -149,7 +237,9 @@ fn filler_word(rest: &[u8]) -> Option<usize> {
             .build(FILLER_WORDS)
             .ok()
     });
-    let found = words.as_ref()?.find(Input::new(rest).anchored(Anchored::Yes))?;
+    let found = words
+        .as_ref()?
+        .find(Input::new(rest).anchored(Anchored::Yes))?;
     Some(found.end())
 }
 
@@ -169,15 +259,21 @@ pub(super) fn is_hex_digest(value: &[u8]) -> bool {
 
 /// `sha256-…`, `sha512:…`, `h1:…`, `md5=…`: a checksum that says so.
 pub(super) fn is_labelled_digest(value: &[u8]) -> bool {
-    const LABELS: [&[u8]; 12] =
-        [b"sha1", b"sha224", b"sha256", b"sha384", b"sha512", b"md5", b"h1:", b"blake2", b"blake3", b"etag", b"crc32", b"W/"];
+    const LABELS: [&[u8]; 12] = [
+        b"sha1", b"sha224", b"sha256", b"sha384", b"sha512", b"md5", b"h1:", b"blake2", b"blake3",
+        b"etag", b"crc32", b"W/",
+    ];
     LABELS.iter().any(|label| value.starts_with(label))
 }
 
 /// A dotted, dashed or snake-cased name, a path, a plain URL, a version, a number: something written, not drawn.
 pub(super) fn is_written(value: &[u8]) -> bool {
-    value.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':' | b'_' | b','))
-        || value.starts_with(b"/") && memchr::memchr(b'/', &value[1..]).is_some() && !crate::redact::chance::is_random(value)
+    value
+        .iter()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':' | b'_' | b','))
+        || value.starts_with(b"/")
+            && memchr::memchr(b'/', &value[1..]).is_some()
+            && !crate::redact::chance::is_random(value)
         || value.starts_with(b"./")
         || value.starts_with(b"../")
         || value.starts_with(b"~/")
@@ -189,16 +285,27 @@ pub(super) fn is_written(value: &[u8]) -> bool {
 
 /// A call, a subscript, a member access: code that fetches the value rather than the value.
 pub(super) fn is_expression(value: &[u8]) -> bool {
-    let Some(&first) = value.first() else { return true };
-    if !(first.is_ascii_alphabetic() || matches!(first, b'_' | b'&' | b'*' | b'$' | b'@' | b'!' | b'(' | b'[')) {
+    let Some(&first) = value.first() else {
+        return true;
+    };
+    if !(first.is_ascii_alphabetic()
+        || matches!(first, b'_' | b'&' | b'*' | b'$' | b'@' | b'!' | b'(' | b'['))
+    {
         return false;
     }
-    let name = value.iter().skip(1).position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_'))).map(|at| at + 1);
+    let name = value
+        .iter()
+        .skip(1)
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_')))
+        .map(|at| at + 1);
     match name {
         None => false,
         Some(at) => match value[at] {
             b'(' | b'[' => true,
-            b'.' => value[at + 1..].first().is_some_and(u8::is_ascii_alphabetic) && !value[at + 1..].iter().any(u8::is_ascii_digit),
+            b'.' => {
+                value[at + 1..].first().is_some_and(u8::is_ascii_alphabetic)
+                    && !value[at + 1..].iter().any(u8::is_ascii_digit)
+            }
             b':' => value[at..].starts_with(b"::"),
             b'-' => value[at..].starts_with(b"->"),
             b'?' => value[at..].starts_with(b"?."),
@@ -208,23 +315,39 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
 }
 
 /// Lower-case, longest match first; a value made only of these is no secret.
+#[rustfmt::skip]
 static FILLER_WORDS: &[&str] = &[
-    "a", "access", "account", "add", "admin", "an", "and", "any", "api", "app", "application", "apps", "arg", "argument", "as", "asd", "asdf", "at",
-    "auth", "authentication", "authorization", "azure", "aws", "bar", "base", "basic", "baz", "be", "bearer", "bot", "by", "cannot", "cert",
-    "change", "changed", "changeit", "changeme", "chat", "check", "client", "cloud", "code", "company", "config", "confirm", "connection", "container",
-    "cookie", "correct", "create", "credential", "credentials", "creds", "current", "custom", "customer", "data", "database", "db", "default", "deploy",
-    "dev", "development", "disabled", "do", "docker", "dummy", "email", "empty", "enabled", "encrypted", "encryption", "endpoint", "enter", "env",
-    "environment", "error", "example", "expired", "fake", "false", "field", "file", "fill", "fixme", "foo", "foobar", "for", "forgot", "from", "function", "generate",
-    "generated", "get", "github", "gitlab", "google", "goes", "hash", "hashed", "header", "here", "hidden", "host", "id", "in", "incorrect", "input",
-    "insert", "insecure", "into", "invalid", "is", "it", "its", "jwt", "key", "keys", "label", "link", "local", "localhost", "login", "long", "lorem", "ipsum", "master", "me", "message",
-    "missing", "mock", "must", "my", "mysql", "name", "needs", "new", "nil", "no", "none", "not", "null", "number", "of", "oauth", "old", "omitted", "on", "one", "only", "openai", "optional", "or",
-    "otp", "owner", "param", "parameter", "pass", "passcode", "passphrase", "passwd", "password", "passwords", "paste", "path", "personal", "pin", "placeholder",
-    "please", "postgres", "private", "prod", "production", "project", "provide", "provided", "public", "put", "pw", "pwd", "qwerty", "random", "real", "redacted", "refresh", "remove", "repeat",
-    "replace", "replaced", "request", "required", "reset", "root", "salt", "same", "sample", "schema", "secret", "secrets", "secure", "seed", "select", "sensitive", "server", "service",
-    "session", "set", "shared", "should", "sign", "signature", "signing", "some", "something", "stage", "staging", "strict", "string", "strong", "stub", "super", "supersecret", "system",
-    "tba", "tbd", "team", "temp", "temporary", "tenant", "test", "tester", "testing", "text", "that", "the", "this", "to", "todo", "token", "tokens", "true", "type", "undefined", "unique", "phrase", "unknown", "unset", "update", "url",
-    "use", "user", "username", "users", "uuid", "valid", "value", "values", "var", "variable", "via", "webhook", "with", "word", "wrong", "www", "xxx", "xxxx", "xxxxx", "xxxxxx", "yes", "you",
-    "your", "yours", "yyy", "zzz", "x", "y", "com", "org", "net", "io", "dot", "mail", "hello", "world", "bogus", "nope", "whatever", "blah", "abc", "abcd", "abcde", "abcdef", "xyz",
+    "a", "access", "account", "add", "admin", "an", "and", "any", "api", "app", "application",
+    "apps", "arg", "argument", "as", "asd", "asdf", "at", "auth", "authentication",
+    "authorization", "azure", "aws", "bar", "base", "basic", "baz", "be", "bearer", "bot", "by",
+    "cannot", "cert", "change", "changed", "changeit", "changeme", "chat", "check", "client",
+    "cloud", "code", "company", "config", "confirm", "connection", "container", "cookie",
+    "correct", "create", "credential", "credentials", "creds", "current", "custom", "customer",
+    "data", "database", "db", "default", "deploy", "dev", "development", "disabled", "do",
+    "docker", "dummy", "email", "empty", "enabled", "encrypted", "encryption", "endpoint",
+    "enter", "env", "environment", "error", "example", "expired", "fake", "false", "field",
+    "file", "fill", "fixme", "foo", "foobar", "for", "forgot", "from", "function", "generate",
+    "generated", "get", "github", "gitlab", "google", "goes", "hash", "hashed", "header", "here",
+    "hidden", "host", "id", "in", "incorrect", "input", "insert", "insecure", "into", "invalid",
+    "is", "it", "its", "jwt", "key", "keys", "label", "link", "local", "localhost", "login",
+    "long", "lorem", "ipsum", "master", "me", "message", "missing", "mock", "must", "my", "mysql",
+    "name", "needs", "new", "nil", "no", "none", "not", "null", "number", "of", "oauth", "old",
+    "omitted", "on", "one", "only", "openai", "optional", "or", "otp", "owner", "param",
+    "parameter", "pass", "passcode", "passphrase", "passwd", "password", "passwords", "paste",
+    "path", "personal", "pin", "placeholder", "please", "postgres", "private", "prod",
+    "production", "project", "provide", "provided", "public", "put", "pw", "pwd", "qwerty",
+    "random", "real", "redacted", "refresh", "remove", "repeat", "replace", "replaced", "request",
+    "required", "reset", "root", "salt", "same", "sample", "schema", "secret", "secrets",
+    "secure", "seed", "select", "sensitive", "server", "service", "session", "set", "shared",
+    "should", "sign", "signature", "signing", "some", "something", "stage", "staging", "strict",
+    "string", "strong", "stub", "super", "supersecret", "system", "tba", "tbd", "team", "temp",
+    "temporary", "tenant", "test", "tester", "testing", "text", "that", "the", "this", "to",
+    "todo", "token", "tokens", "true", "type", "undefined", "unique", "phrase", "unknown",
+    "unset", "update", "url", "use", "user", "username", "users", "uuid", "valid", "value",
+    "values", "var", "variable", "via", "webhook", "with", "word", "wrong", "www", "xxx", "xxxx",
+    "xxxxx", "xxxxxx", "yes", "you", "your", "yours", "yyy", "zzz", "x", "y", "com", "org", "net",
+    "io", "dot", "mail", "hello", "world", "bogus", "nope", "whatever", "blah", "abc", "abcd",
+    "abcde", "abcdef", "xyz",
 ];
 
 #[cfg(test)]
@@ -234,12 +357,38 @@ mod tests {
     #[test]
     fn a_stand_in_is_told_from_a_value() {
         for value in [
-            "${TOKEN}", "$TOKEN", "{{ secret }}", "<token>", "<your-key>", "%TOKEN%", "changeme", "your-api-key-here", "xxxxxxxxxxxx", "************",
-            "YOUR_API_KEY", "[REDACTED]", "vault:secret/x", "sk-xxxxxxxxxxxxxxxxxxxx", "MySecretPassword", "op://vault/item", "%s", "{token}", "password",
+            "${TOKEN}",
+            "$TOKEN",
+            "{{ secret }}",
+            "<token>",
+            "<your-key>",
+            "%TOKEN%",
+            "changeme",
+            "your-api-key-here",
+            "xxxxxxxxxxxx",
+            "************",
+            "YOUR_API_KEY",
+            "[REDACTED]",
+            "vault:secret/x",
+            "sk-xxxxxxxxxxxxxxxxxxxx",
+            "MySecretPassword",
+            "op://vault/item",
+            "%s",
+            "{token}",
+            "password",
         ] {
             assert!(is_placeholder(value.as_bytes()), "{value}");
         }
-        for value in ["hunter2", "testing123", "S3cr3t!", "swordfish", "$2b$12$abcdefghijkl", "Tr0ub4dor&3", "correcthorse9", "Pa$$w0rd"] {
+        for value in [
+            "hunter2",
+            "testing123",
+            "S3cr3t!",
+            "swordfish",
+            "$2b$12$abcdefghijkl",
+            "Tr0ub4dor&3",
+            "correcthorse9",
+            "Pa$$w0rd",
+        ] {
             assert!(!is_placeholder(value.as_bytes()), "{value}");
         }
     }

@@ -16,7 +16,11 @@ const ENCODED: usize = 8;
 /// The longest piece that is compared at once.
 const LONGEST: usize = 256;
 /// What URLs leave as it is.
-const UNRESERVED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const UNRESERVED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 /// Every so many bytes of the text are looked at.
 const STRIDE: usize = 4;
 const STEPS: usize = 8;
@@ -60,7 +64,10 @@ impl Known {
         words.sort();
         words.dedup();
         if !words.is_empty() {
-            known.words = aho_corasick::AhoCorasick::builder().match_kind(aho_corasick::MatchKind::LeftmostLongest).build(&words).ok();
+            known.words = aho_corasick::AhoCorasick::builder()
+                .match_kind(aho_corasick::MatchKind::LeftmostLongest)
+                .build(&words)
+                .ok();
         }
         known
     }
@@ -81,8 +88,15 @@ impl Known {
     }
 
     fn insert_piece(&mut self, form: Vec<u8>) {
-        let Some(head) = form.get(..ANYWHERE).and_then(|head| <[u8; ANYWHERE]>::try_from(head).ok()) else { return };
-        let bits = self.bits.get_or_insert_with(|| Box::new([0; 1 << (BITS - 6)]));
+        let Some(head) = form
+            .get(..ANYWHERE)
+            .and_then(|head| <[u8; ANYWHERE]>::try_from(head).ok())
+        else {
+            return;
+        };
+        let bits = self
+            .bits
+            .get_or_insert_with(|| Box::new([0; 1 << (BITS - 6)]));
         for four in head.windows(4).take(STRIDE) {
             let slot = hash(four);
             bits[slot >> 6] |= 1 << (slot & 63);
@@ -101,22 +115,36 @@ impl Known {
         let Some(words) = &self.words else { return };
         for found in words.find_iter(text) {
             if is_word(text, found.start(), found.end()) {
-                out.push(Span { start: found.start(), end: found.end(), name: Name::Known });
+                out.push(Span {
+                    start: found.start(),
+                    end: found.end(),
+                    name: Name::Known,
+                });
             }
         }
     }
 
     fn find_forms(&self, text: &[u8], out: &mut Vec<Span>) {
         const WINDOW: usize = STRIDE * STEPS;
-        let Some(bits) = self.bits.as_deref() else { return };
+        let Some(bits) = self.bits.as_deref() else {
+            return;
+        };
         let mut at = 0;
-        while let Some(window) = text.get(at..at + WINDOW).and_then(|window| <&[u8; WINDOW]>::try_from(window).ok()) {
+        while let Some(window) = text
+            .get(at..at + WINDOW)
+            .and_then(|window| <&[u8; WINDOW]>::try_from(window).ok())
+        {
             let mut marks = 0;
             for step in 0..STEPS {
                 marks |= get(bits, hash(&window[STRIDE * step..STRIDE * step + 4])) << step;
             }
             while marks != 0 {
-                self.forms_at(bits, text, at + STRIDE * marks.trailing_zeros() as usize, out);
+                self.forms_at(
+                    bits,
+                    text,
+                    at + STRIDE * marks.trailing_zeros() as usize,
+                    out,
+                );
                 marks &= marks - 1;
             }
             at += WINDOW;
@@ -130,19 +158,35 @@ impl Known {
     /// The forms that have the quadruple at `place` among their first four.
     fn forms_at(&self, bits: &Bits, text: &[u8], place: usize, out: &mut Vec<Span>) {
         for start in place.saturating_sub(STRIDE - 1)..=place {
-            let Some(head) = text.get(start..start + ANYWHERE) else { continue };
+            let Some(head) = text.get(start..start + ANYWHERE) else {
+                continue;
+            };
             // All four quadruples must be known, which settles nearly every false alarm.
-            if head.windows(4).take(STRIDE).all(|four| get(bits, hash(four)) != 0)
+            if head
+                .windows(4)
+                .take(STRIDE)
+                .all(|four| get(bits, hash(four)) != 0)
                 && let Some(length) = self.form_at(text, start)
             {
-                out.push(Span { start, end: start + length, name: Name::Known });
+                out.push(Span {
+                    start,
+                    end: start + length,
+                    name: Name::Known,
+                });
             }
         }
     }
 
     fn form_at(&self, text: &[u8], start: usize) -> Option<usize> {
         let head: &[u8; ANYWHERE] = text.get(start..start + ANYWHERE)?.try_into().ok()?;
-        self.lengths.get(head)?.iter().map(|&length| usize::from(length)).find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
+        self.lengths
+            .get(head)?
+            .iter()
+            .map(|&length| usize::from(length))
+            .find(|&length| {
+                text.get(start..start + length)
+                    .is_some_and(|slice| self.forms.contains(slice))
+            })
     }
 }
 
@@ -159,7 +203,9 @@ fn hash(four: &[u8]) -> usize {
 
 /// Whether the bytes around a match are no part of a longer word.
 fn is_word(text: &[u8], start: usize, end: usize) -> bool {
-    let joins = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let joins = |byte: Option<&u8>| {
+        byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    };
     !joins(start.checked_sub(1).and_then(|at| text.get(at))) && !joins(text.get(end))
 }
 
@@ -170,23 +216,22 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     if value.len() >= ANYWHERE {
         forms.push(value.to_vec());
     }
-    let percent = percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let percent =
+        percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
     let component = percent_encoding::percent_encode(value, UNRESERVED).to_string();
     forms.push(component.to_ascii_lowercase().into_bytes());
     forms.push(component.into_bytes());
     forms.push(percent.into_bytes());
-    if let Ok(text) = std::str::from_utf8(value) {
-        if let Ok(json) = serde_json::to_string(text) {
-            let once = json[1..json.len() - 1].to_owned();
-            if let Ok(twice) = serde_json::to_string(&once) {
-                forms.push(twice.as_bytes()[1..twice.len() - 1].to_vec());
-            }
-            forms.push(once.replace('/', "\\/").into_bytes());
-            forms.push(once.into_bytes());
-        }
+    if let Some(once) = json_escaped(&String::from_utf8_lossy(value)) {
+        forms.extend(json_escaped(&once).map(String::into_bytes));
+        forms.push(once.replace('/', "\\/").into_bytes());
+        forms.push(once.into_bytes());
     }
     // A value that is all lower case has a lower-cased percent form equal to itself; one that is not would match foreign text.
-    forms.retain(|form| form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase()));
+    forms.retain(|form| {
+        form.len() >= ANYWHERE
+            && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
+    });
     for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
         forms.extend(base64_cores(engine, value));
     }
@@ -195,8 +240,17 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
+/// The text as it stands in a JSON string.
+fn json_escaped(text: &str) -> Option<String> {
+    let json = serde_json::to_string(text).ok()?;
+    Some(json[1..json.len() - 1].to_owned())
+}
+
 /// The characters of the base64 of `…value…` that only the value decides.
-fn base64_cores(engine: &base64::engine::GeneralPurpose, value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+fn base64_cores(
+    engine: &base64::engine::GeneralPurpose,
+    value: &[u8],
+) -> impl Iterator<Item = Vec<u8>> {
     (0..3_usize).filter_map(move |offset| {
         let mut padded = vec![0; offset];
         padded.extend_from_slice(value);
@@ -217,7 +271,10 @@ mod tests {
         let mut spans = Vec::new();
         known.find(text.as_bytes(), &mut spans);
         super::super::span::union(&mut spans);
-        spans.iter().map(|span| text[span.start..span.end].to_owned()).collect()
+        spans
+            .iter()
+            .map(|span| text[span.start..span.end].to_owned())
+            .collect()
     }
 
     #[test]
@@ -226,14 +283,20 @@ mod tests {
         let json = serde_json::to_string(value).expect("text is JSON");
         let spellings = [
             value.to_owned(),
-            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC).to_string(),
+            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC)
+                .to_string(),
             json[1..json.len() - 1].to_owned(),
         ];
         for spelling in spellings {
-            assert_eq!(found(&[value], &format!("a {spelling} b")), [spelling.clone()], "{spelling}");
+            assert_eq!(
+                found(&[value], &format!("a {spelling} b")),
+                std::slice::from_ref(&spelling),
+                "{spelling}"
+            );
         }
         for lead in ["", "x", "xy", "xyz"] {
-            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
+            let encoded =
+                base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
             let left: usize = found(&[value], &encoded).iter().map(String::len).sum();
             assert!(left + 8 >= value.len() * 4 / 3, "{encoded}: {left}");
         }
@@ -241,7 +304,10 @@ mod tests {
 
     #[test]
     fn a_short_value_goes_only_as_a_whole_word() {
-        assert_eq!(found(&["root1"], "root1 and root12 and (root1)"), ["root1", "root1"]);
+        assert_eq!(
+            found(&["root1"], "root1 and root12 and (root1)"),
+            ["root1", "root1"]
+        );
         assert!(found(&["abc"], "abc").is_empty());
     }
 

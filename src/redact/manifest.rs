@@ -14,8 +14,15 @@ const DOCUMENT_LIMIT: usize = 2000;
 
 /// Whether the line is `kind: Secret` (YAML or JSON).
 pub(super) fn is_secret_kind(text: &[u8]) -> bool {
-    let compact: Vec<u8> = text.iter().copied().filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{')).take(24).collect();
-    compact == b"kind:Secret" || compact.starts_with(b"kind:Secret#") || compact.starts_with(b"kind:Secretmetadata")
+    let compact: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{'))
+        .take(24)
+        .collect();
+    compact == b"kind:Secret"
+        || compact.starts_with(b"kind:Secret#")
+        || compact.starts_with(b"kind:Secretmetadata")
 }
 
 /// Removes the values below `data:` and `stringData:` of the document that `line` is part of, wherever `kind:` stands in it. Gives
@@ -70,26 +77,57 @@ pub(super) fn secret_document(region: &Region<'_>, line: Line, out: &mut Vec<Spa
 }
 
 /// For a line such as `name: DB_PASSWORD`, the `value:` within two lines of it.
-pub(super) fn paired_value(region: &Region<'_>, line: Line, vendor: impl Fn(&[u8]) -> Option<&'static str>, out: &mut Vec<Span>) {
+pub(super) fn paired_value(
+    region: &Region<'_>,
+    line: Line,
+    vendor: impl Fn(&[u8]) -> Option<&'static str>,
+    out: &mut Vec<Span>,
+) {
     let text = region.text(line);
-    let Some((key, value)) = split(text) else { return };
-    if !matches!(key.to_ascii_lowercase().as_slice(), b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey") {
+    let Some((key, value)) = split(text) else {
+        return;
+    };
+    if !matches!(
+        key.to_ascii_lowercase().as_slice(),
+        b"name"
+            | b"key"
+            | b"id"
+            | b"variable"
+            | b"env"
+            | b"field"
+            | b"parameter_name"
+            | b"parameterkey"
+    ) {
         return;
     }
     let name = unquoted(value);
     let promise = names::promise(name);
     let mut check = |other: Line| {
         let text = region.text(other);
-        let Some((key, value)) = split(text) else { return false };
+        let Some((key, value)) = split(text) else {
+            return false;
+        };
         if !is_value_key(key) {
             return false;
         }
         let literal = unquoted(value);
-        let form = if literal.len() < value.len() { Form::Quoted } else if region.kind == FileKind::Code { Form::Doubtful } else { Form::Bare };
-        let kept = promise.filter(|promise| names::keeps(*promise, form, name, literal)).map(|promise| Name::Generic(promise.rule()));
+        let form = if literal.len() < value.len() {
+            Form::Quoted
+        } else if region.kind == FileKind::Code {
+            Form::Doubtful
+        } else {
+            Form::Bare
+        };
+        let kept = promise
+            .filter(|promise| names::keeps(*promise, form, name, literal))
+            .map(|promise| Name::Generic(promise.rule()));
         if let Some(rule) = vendor(literal).map(Name::Rule).or(kept) {
             let start = other.start + offset(text, literal);
-            out.push(Span { start, end: start + literal.len(), name: rule });
+            out.push(Span {
+                start,
+                end: start + literal.len(),
+                name: rule,
+            });
         }
         true
     };
@@ -122,7 +160,12 @@ pub(super) fn paired_value(region: &Region<'_>, line: Line, vendor: impl Fn(&[u8
 /// Whether a name with this behind it on its line gets its value on a line below: `name = (`, `name: |`, `<name>`, `variable "name" {`.
 pub(super) fn goes_on_below(rest: &[u8]) -> bool {
     let rest = rest.trim_ascii();
-    !rest.is_empty() && (rest == b"</key>" || rest == b"As String = _" || rest.len() <= 8 && rest.iter().all(|b| b"=:|>-(\\[{+,\"'<_ *)]".contains(b)) && rest.iter().any(|b| b"=:|>({<,".contains(b)))
+    !rest.is_empty()
+        && (rest == b"</key>"
+            || rest == b"As String = _"
+            || rest.len() <= 8
+                && rest.iter().all(|b| b"=:|>-(\\[{+,\"'<_ *)]".contains(b))
+                && rest.iter().any(|b| b"=:|>({<,".contains(b)))
 }
 
 /// The value on one of the lines below, as a place in the region and the form it has.
@@ -139,8 +182,15 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
             let start = current.start + memchr::memmem::find(text, inner)?;
             (!inner.is_empty()).then_some((start, start + inner.len(), form))
         };
-        for (open, close) in [(&b"<string>"[..], &b"</string>"[..]), (b"<Value>", b"</Value>"), (b"<value>", b"</value>")] {
-            if let Some(inner) = content.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)) {
+        for (open, close) in [
+            (&b"<string>"[..], &b"</string>"[..]),
+            (b"<Value>", b"</Value>"),
+            (b"<value>", b"</value>"),
+        ] {
+            if let Some(inner) = content
+                .strip_prefix(open)
+                .and_then(|rest| rest.strip_suffix(close))
+            {
                 return place(inner, Form::Element);
             }
         }
@@ -149,7 +199,14 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
         {
             if is_value_key(key) {
                 let inner = unquoted(value);
-                return place(inner, if inner.len() < value.len() { Form::Quoted } else { Form::Bare });
+                return place(
+                    inner,
+                    if inner.len() < value.len() {
+                        Form::Quoted
+                    } else {
+                        Form::Bare
+                    },
+                );
             }
             if is_attribute(key) {
                 continue;
@@ -160,28 +217,60 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
         if let Some(inner) = literal(stripped) {
             return place(inner, Form::Quoted);
         }
-        let token = !content.iter().any(|b| matches!(b, b' ' | b'\t' | b'<' | b'(' | b'{' | b'"')) && region.kind != FileKind::Code;
+        let token = !content
+            .iter()
+            .any(|b| matches!(b, b' ' | b'\t' | b'<' | b'(' | b'{' | b'"'))
+            && region.kind != FileKind::Code;
         return token.then(|| place(content, Form::Element)).flatten();
     }
     None
 }
 
 fn is_attribute(key: &[u8]) -> bool {
-    matches!(key, b"type" | b"description" | b"sensitive" | b"nullable" | b"validation" | b"ephemeral" | b"label" | b"title" | b"name")
+    matches!(
+        key,
+        b"type"
+            | b"description"
+            | b"sensitive"
+            | b"nullable"
+            | b"validation"
+            | b"ephemeral"
+            | b"label"
+            | b"title"
+            | b"name"
+    )
 }
 
 fn is_value_key(key: &[u8]) -> bool {
-    matches!(key.to_ascii_lowercase().as_slice(), b"value" | b"default" | b"defaultvalue" | b"parameter_value" | b"parametervalue" | b"content" | b"initial_value" | b"example")
+    matches!(
+        key.to_ascii_lowercase().as_slice(),
+        b"value"
+            | b"default"
+            | b"defaultvalue"
+            | b"parameter_value"
+            | b"parametervalue"
+            | b"content"
+            | b"initial_value"
+            | b"example"
+    )
 }
 
 /// A string literal that is all there is.
 fn literal(text: &[u8]) -> Option<&[u8]> {
     let text = match text {
-        [b'b' | b'r' | b'f' | b'u' | b'@', rest @ ..] if matches!(rest.first(), Some(b'"' | b'\'')) => rest,
+        [b'b' | b'r' | b'f' | b'u' | b'@', rest @ ..]
+            if matches!(rest.first(), Some(b'"' | b'\'')) =>
+        {
+            rest
+        }
         _ => text,
     };
     match text {
-        [open @ (b'"' | b'\'' | b'`'), inner @ .., close] if open == close && !inner.contains(open) => Some(inner),
+        [open @ (b'"' | b'\'' | b'`'), inner @ .., close]
+            if open == close && !inner.contains(open) =>
+        {
+            Some(inner)
+        }
         _ => None,
     }
 }
@@ -200,12 +289,18 @@ fn is_border(text: &[u8]) -> bool {
 }
 
 fn is_data_key(content: &[u8]) -> bool {
-    let key: Vec<u8> = content.iter().copied().filter(|b| !matches!(b, b'"' | b'\'' | b' ' | b'{')).collect();
+    let key: Vec<u8> = content
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b'"' | b'\'' | b' ' | b'{'))
+        .collect();
     matches!(key.as_slice(), b"data:" | b"stringData:")
 }
 
 fn indent(text: &[u8]) -> usize {
-    text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
+    text.iter()
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count()
 }
 
 /// `key: value`, `"key": "value",`, `key = value`, `- key: value`, with the quotes of the key gone.
@@ -213,7 +308,10 @@ fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.trim_ascii();
     let text = text.strip_prefix(b"- ").unwrap_or(text).trim_ascii_start();
     let text = text.strip_prefix(b"{").unwrap_or(text).trim_ascii_start();
-    let at = text.iter().take(40).position(|b| matches!(b, b':' | b'='))?;
+    let at = text
+        .iter()
+        .take(40)
+        .position(|b| matches!(b, b':' | b'='))?;
     let key = unquoted(text[..at].trim_ascii());
     let value = text[at + 1..].trim_ascii();
     let value = value.strip_suffix(b",").unwrap_or(value).trim_ascii_end();
@@ -239,7 +337,10 @@ fn value_of(region: &Region<'_>, line: Line) -> Option<(usize, usize)> {
     let start = text.len() - text[colon + 1..].trim_ascii_start().len();
     let inner = unquoted(raw);
     let shift = usize::from(inner.len() < raw.len());
-    Some((line.start + start + shift, line.start + start + shift + inner.len()))
+    Some((
+        line.start + start + shift,
+        line.start + start + shift + inner.len(),
+    ))
 }
 
 /// False when the value goes on below (`key: |`).
@@ -248,7 +349,10 @@ fn push_value(region: &Region<'_>, (start, end): (usize, usize), out: &mut Vec<S
     if value.is_empty() || matches!(value.first(), Some(b'|' | b'>')) && value.len() <= 3 {
         return false;
     }
-    if !filter::is_reference(value) && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~") && !filter::is_filler(value) {
+    if !filter::is_reference(value)
+        && !matches!(value, b"{}" | b"null" | b"true" | b"false" | b"~")
+        && !filter::is_filler(value)
+    {
         push(region, start, end, out);
     }
     true
@@ -256,6 +360,10 @@ fn push_value(region: &Region<'_>, (start, end): (usize, usize), out: &mut Vec<S
 
 fn push(region: &Region<'_>, start: usize, end: usize, out: &mut Vec<Span>) {
     if start < end && end <= region.bytes.len() {
-        out.push(Span { start, end, name: SECRET_DATA });
+        out.push(Span {
+            start,
+            end,
+            name: SECRET_DATA,
+        });
     }
 }

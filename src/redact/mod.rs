@@ -12,8 +12,10 @@ mod file_kind;
 mod filter;
 mod keys;
 mod known;
+mod literal;
 mod manifest;
 mod names;
+mod places;
 mod prefilter;
 mod rule;
 mod rules;
@@ -23,6 +25,7 @@ mod text;
 mod url;
 mod vocab;
 mod walk;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -35,5 +38,9 @@ pub const TOKEN: &str = "[REDACTED]";
 
 /// How many kinds of secrets the engine tells apart by rules of its own.
 pub fn rule_count() -> usize {
-    rules::RULES.iter().map(|group| group.len()).sum::<usize>() + contexts::RULES.len()
+    rules::RULES
+        .iter()
+        .chain(contexts::RULES)
+        .map(|group| group.len())
+        .sum()
 }

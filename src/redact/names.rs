@@ -3,6 +3,7 @@
 use super::assign::Form;
 use super::chance::{entropy, is_random, surprise};
 use super::filter;
+use super::words::Words;
 
 /// The rules of generic assignments, by what the name says.
 pub(super) const PASSWORD: &str = "GENERIC_PASSWORD_ASSIGNMENT";
@@ -35,17 +36,22 @@ impl Promise {
 }
 
 /// The words whose presence makes a line worth reading for assignments. Lower-case, at least 3 bytes.
+#[rustfmt::skip]
 pub(super) static TRIGGERS: &[&str] = &[
-    "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "salt", "signature", "session", "cookie", "bearer", "jwt", "hmac", "passcode", "senha",
-    "contrase", "kennwort", "dsn", "webhook", "seed", "pin_code", "otp", "_pat", "pat_", "_pw", "pw_", "dbpw", "userpw", "account_sid", "connectionstring", "connection_string", "license",
-    "-pw", "pepper", "cipher", "sas", "encrypt", "signing", "consumer", "wpa", "community", "storepass", "nonce", "private", "root_pw", "mdp", "haslo", "passe", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord", "parola", "heslo", "salasana", "hasło",
+    "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "salt", "signature",
+    "session", "cookie", "bearer", "jwt", "hmac", "passcode", "senha", "contrase", "kennwort",
+    "dsn", "webhook", "seed", "pin_code", "otp", "_pat", "pat_", "_pw", "pw_", "dbpw", "userpw",
+    "account_sid", "connectionstring", "connection_string", "license", "-pw", "pepper", "cipher",
+    "sas", "encrypt", "signing", "consumer", "wpa", "community", "storepass", "nonce", "private",
+    "root_pw", "mdp", "haslo", "passe", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль",
+    "パスワード", "wachtwoord", "parola", "heslo", "salasana", "hasło",
 ];
 
 /// What `name` promises, or nothing.
 pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     let mut words = Words::of(name);
-    words.drop_tail_of_indices();
-    let words = words.as_slice();
+    words.drop_suffixes();
+    let words = words.slices();
     let last = words.last()?;
     if words.ends_with(&[b"secret", b"id"]) {
         return Some(Promise::Secret);
@@ -56,8 +62,18 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     if is_about(last) {
         return None;
     }
-    if words.iter().rev().take(3).any(|word| PASSWORD_WORDS.contains(word)) {
-        let public = words.iter().any(|word| matches!(*word, b"public" | b"min" | b"max" | b"length" | b"policy" | b"regex" | b"pattern"));
+    if words
+        .iter()
+        .rev()
+        .take(3)
+        .any(|word| PASSWORD_WORDS.contains(word))
+    {
+        let public = words.iter().any(|word| {
+            matches!(
+                *word,
+                b"public" | b"min" | b"max" | b"length" | b"policy" | b"regex" | b"pattern"
+            )
+        });
         return (!public).then_some(Promise::Password);
     }
     if words.iter().any(|word| PUBLIC_WORDS.contains(word)) {
@@ -68,16 +84,30 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
         return Some(Promise::Secret);
     }
     if has(b"key") || has(b"keys") || words.iter().any(|word| word.ends_with(b"key")) {
-        let qualified = words.iter().any(|word| KEY_WORDS.contains(word) || KEY_WORDS.iter().any(|key| word.strip_suffix(b"key") == Some(key)));
-        return Some(if qualified || words.len() > 1 && last.ends_with(b"key") { Promise::Key } else { Promise::Weak });
+        let qualified = words.iter().any(|word| {
+            KEY_WORDS.contains(word)
+                || KEY_WORDS
+                    .iter()
+                    .any(|key| word.strip_suffix(b"key") == Some(key))
+        });
+        return Some(if qualified || words.len() > 1 && last.ends_with(b"key") {
+            Promise::Key
+        } else {
+            Promise::Weak
+        });
     }
-    let weak = |word: &&[u8]| WEAK_WORDS.contains(word) || *word == b"cookie" && words.len() > 1 && !has(b"set");
+    let weak = |word: &&[u8]| {
+        WEAK_WORDS.contains(word) || *word == b"cookie" && words.len() > 1 && !has(b"set")
+    };
     words.iter().any(weak).then_some(Promise::Weak)
 }
 
 /// Whether a value given to such a name is a secret.
 pub(super) fn keeps(promise: Promise, form: Form, name: &[u8], value: &[u8]) -> bool {
-    if value.len() < 3 || filter::is_placeholder(value) || promise != Promise::Password && filter::is_labelled_digest(value) {
+    if value.len() < 3
+        || filter::is_placeholder(value)
+        || promise != Promise::Password && filter::is_labelled_digest(value)
+    {
         return false;
     }
     if matches!(form, Form::Bare | Form::Doubtful | Form::Element) && filter::is_expression(value) {
@@ -98,20 +128,34 @@ fn is_password(form: Form, value: &[u8]) -> bool {
     if traits.spaces > 0 || value.len() > 256 || value.len() < 4 {
         return false;
     }
-    if filter::is_written(value) && (traits.digits < 4 || value.iter().any(|b| !b.is_ascii_digit())) {
+    if filter::is_written(value) && (traits.digits < 4 || value.iter().any(|b| !b.is_ascii_digit()))
+    {
         return false;
     }
     let simple = traits.digits == 0 && traits.symbols == 0;
     // Labels in other scripts, and calls that a bare value runs into.
-    if value.iter().filter(|b| !b.is_ascii()).count() * 2 > value.len() || form != Form::Quoted && memchr::memchr(b'(', value).is_some() && value[0].is_ascii_alphabetic() && memchr::memchr(b'.', value).is_some() {
+    if value.iter().filter(|b| !b.is_ascii()).count() * 2 > value.len()
+        || form != Form::Quoted
+            && memchr::memchr(b'(', value).is_some()
+            && value[0].is_ascii_alphabetic()
+            && memchr::memchr(b'.', value).is_some()
+    {
         return false;
     }
     let hex = value.len() >= 16 && traits.only_hex(value) && traits.digits > 0;
     match form {
-        Form::Doubtful => !is_name_like(value) && (traits.digits > 0 && traits.letters() > 0 && (traits.symbols > 0 || hex || is_random(value)) && value.len() >= 6),
+        Form::Doubtful => {
+            !is_name_like(value)
+                && (traits.digits > 0
+                    && traits.letters() > 0
+                    && (traits.symbols > 0 || hex || is_random(value))
+                    && value.len() >= 6)
+        }
         Form::Bare if simple => value.len() >= 5 && !is_word_list(value) && !is_type_like(value),
         Form::Quoted | Form::Element if simple => {
-            value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !(traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4)
+            let identifier =
+                traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4;
+            value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !identifier
         }
         _ => !is_dotted_name(value) && !is_word_list(value),
     }
@@ -139,41 +183,80 @@ fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
     }
     let mixed = traits.digits > 0 && traits.letters() > 0;
     match promise {
-        Promise::Secret => mixed && (value.len() >= 8) && (traits.symbols > 0 || traits.upper > 0 && traits.lower > 0 || traits.digits >= 2 || value.len() >= 12) && !is_versioned_name(value),
+        Promise::Secret => {
+            mixed
+                && (value.len() >= 8)
+                && (traits.symbols > 0
+                    || traits.upper > 0 && traits.lower > 0
+                    || traits.digits >= 2
+                    || value.len() >= 12)
+                && !is_versioned_name(value)
+        }
         _ => mixed && value.len() >= 12 && traits.digits >= 2 && !is_versioned_name(value),
     }
 }
 
 fn is_strong(form: Form, value: &[u8]) -> bool {
     let traits = Traits::of(value);
-    if traits.spaces > 0 || value.len() < 16 || value.len() > 1024 || form == Form::Doubtful && is_name_like(value) {
+    if traits.spaces > 0
+        || value.len() < 16
+        || value.len() > 1024
+        || form == Form::Doubtful && is_name_like(value)
+    {
         return false;
     }
-    if filter::is_written(value) || is_dotted_name(value) || filter::is_hex_digest(value) || filter::is_uuid(value) || traits.only_hex(value) {
+    if filter::is_written(value)
+        || is_dotted_name(value)
+        || filter::is_hex_digest(value)
+        || filter::is_uuid(value)
+        || traits.only_hex(value)
+    {
         return false;
     }
-    (traits.digits > 0 || value.len() >= 20) && traits.letters() > 0 && is_random(value) && entropy(value) >= 3.3 && traits.symbols * 5 <= value.len()
+    (traits.digits > 0 || value.len() >= 20)
+        && traits.letters() > 0
+        && is_random(value)
+        && entropy(value) >= 3.3
+        && traits.symbols * 5 <= value.len()
 }
 
 /// `some_name2`, `SomeName`: an identifier rather than a drawn value.
 fn is_name_like(value: &[u8]) -> bool {
-    let hex = value.len() >= 16 && value.iter().all(u8::is_ascii_hexdigit) && value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
-    !hex && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
+    let hex = value.len() >= 16
+        && value.iter().all(u8::is_ascii_hexdigit)
+        && value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
+    !hex && value
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$'))
+        && !is_random(value)
 }
 
 /// `auth.login.title`, `user-token`, `a/b/c`: written words with separators.
 fn is_dotted_name(value: &[u8]) -> bool {
-    let separators = value.iter().filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':')).count();
+    let separators = value
+        .iter()
+        .filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
+        .count();
     separators > 0
-        && value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
+        && value
+            .iter()
+            .all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
         && !(value.len() >= 16 && is_random(value))
 }
 
 /// `token-v2`, `oauth2/access-token`, `api_key_1`: a written name with a number in it.
 fn is_versioned_name(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let separators = value.iter().filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':')).count();
-    digits <= 2 && separators > 0 && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':')) && !is_random(value)
+    let separators = value
+        .iter()
+        .filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
+        .count();
+    digits <= 2
+        && separators > 0
+        && value
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
+        && !is_random(value)
 }
 
 /// Words with nothing else but separators, one of which is a word of this trade: a label, an identifier, a message key.
@@ -183,22 +266,94 @@ fn is_word_list(value: &[u8]) -> bool {
         return false;
     }
     const TRADE: [&[u8]; 14] = [
-        b"password", b"passwd", b"passphrase", b"token", b"secret", b"credential", b"auth", b"login", b"user", b"example", b"please", b"enter", b"invalid", b"placeholder",
+        b"password",
+        b"passwd",
+        b"passphrase",
+        b"token",
+        b"secret",
+        b"credential",
+        b"auth",
+        b"login",
+        b"user",
+        b"example",
+        b"please",
+        b"enter",
+        b"invalid",
+        b"placeholder",
     ];
-    value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b'.' | b' ' | b':' | b'?' | b'!' | b'/' | b','))
-        && TRADE.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+    value.iter().all(|b| {
+        b.is_ascii_alphabetic()
+            || matches!(
+                b,
+                b'_' | b'-' | b'.' | b' ' | b':' | b'?' | b'!' | b'/' | b','
+            )
+    }) && TRADE
+        .iter()
+        .any(|word| memchr::memmem::find(&lower, word).is_some())
 }
 
 fn is_camel(value: &[u8]) -> bool {
-    value.windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()).count() > 0
+    value
+        .windows(2)
+        .filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+        .count()
+        > 0
 }
 
 fn is_type_like(value: &[u8]) -> bool {
     const TYPES: [&[u8]; 52] = [
-        b"string", b"text", b"varchar", b"bytes", b"integer", b"number", b"boolean", b"object", b"array", b"optional", b"required", b"forbidden", b"hidden",
-        b"plain", b"plaintext", b"basic", b"digest", b"bearer", b"oauth", b"oauth2", b"none", b"null", b"undefined", b"false", b"disabled", b"enabled",
-        b"default", b"inherit", b"always", b"never", b"prompt", b"stdin", b"keyring", b"vault", b"write", b"readonly", b"nullable", b"secret", b"static",
-        b"const", b"return", b"props", b"input", b"value", b"fields", b"email", b"username", b"admin", b"strict", b"unless", b"method", b"latest",
+        b"string",
+        b"text",
+        b"varchar",
+        b"bytes",
+        b"integer",
+        b"number",
+        b"boolean",
+        b"object",
+        b"array",
+        b"optional",
+        b"required",
+        b"forbidden",
+        b"hidden",
+        b"plain",
+        b"plaintext",
+        b"basic",
+        b"digest",
+        b"bearer",
+        b"oauth",
+        b"oauth2",
+        b"none",
+        b"null",
+        b"undefined",
+        b"false",
+        b"disabled",
+        b"enabled",
+        b"default",
+        b"inherit",
+        b"always",
+        b"never",
+        b"prompt",
+        b"stdin",
+        b"keyring",
+        b"vault",
+        b"write",
+        b"readonly",
+        b"nullable",
+        b"secret",
+        b"static",
+        b"const",
+        b"return",
+        b"props",
+        b"input",
+        b"value",
+        b"fields",
+        b"email",
+        b"username",
+        b"admin",
+        b"strict",
+        b"unless",
+        b"method",
+        b"latest",
     ];
     let lower = value.to_ascii_lowercase();
     TYPES.contains(&lower.as_slice())
@@ -237,161 +392,124 @@ impl Traits {
     }
 }
 
-/// The words of an identifier, lower-cased, in a buffer of fixed size: `dbPassword_2` is `db`, `password`, `2`.
-struct Words {
-    bytes: [u8; 96],
-    bounds: [(u8, u8); 24],
-    count: usize,
-}
-
-impl Words {
-    fn of(name: &[u8]) -> WordList {
-        let mut words = Self { bytes: [0; 96], bounds: [(0, 0); 24], count: 0 };
-        let name = if name.len() > 96 { &name[name.len() - 96..] } else { name };
-        let mut start = 0;
-        for (at, &byte) in name.iter().enumerate() {
-            words.bytes[at] = byte.to_ascii_lowercase();
-            if !(byte.is_ascii_alphanumeric() || byte >= 0x80) {
-                words.push(start, at);
-                start = at + 1;
-            } else if at > start {
-                let before = name[at - 1];
-                let next_lower = name.get(at + 1).is_some_and(u8::is_ascii_lowercase);
-                let hump = byte.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit() || (before.is_ascii_uppercase() && next_lower));
-                if hump {
-                    words.push(start, at);
-                    start = at;
-                }
-            }
-        }
-        words.push(start, name.len());
-        WordList { words }
-    }
-
-    fn push(&mut self, start: usize, end: usize) {
-        if start < end && self.count < self.bounds.len() {
-            self.bounds[self.count] = (start as u8, end as u8);
-            self.count += 1;
-        }
-    }
-}
-
-struct WordList {
-    words: Words,
-}
-
-impl WordList {
-    /// `password_2`, `token1`: a trailing number says nothing.
-    fn drop_tail_of_indices(&mut self) {
-        while self.words.count > 1 {
-            let (start, end) = self.words.bounds[self.words.count - 1];
-            let word = &self.words.bytes[usize::from(start)..usize::from(end)];
-            if word.iter().all(u8::is_ascii_digit) || matches!(word, b"prod" | b"dev" | b"test" | b"staging" | b"base" | b"value" | b"raw" | b"here" | b"str" | b"string" | b"plain" | b"default" | b"new" | b"old") {
-                self.words.count -= 1;
-            } else {
-                break;
-            }
-        }
-        for index in 0..self.words.count {
-            let (start, mut end) = self.words.bounds[index];
-            while end > start + 1 && self.words.bytes[usize::from(end) - 1].is_ascii_digit() {
-                end -= 1;
-            }
-            self.words.bounds[index].1 = end;
-        }
-    }
-
-    fn as_slice(&self) -> arrayvec::Words<'_> {
-        arrayvec::Words::new(&self.words.bytes, &self.words.bounds[..self.words.count])
-    }
-}
-
-/// A list of word slices without an allocation.
-mod arrayvec {
-    pub(super) struct Words<'a> {
-        items: [&'a [u8]; 24],
-        count: usize,
-    }
-
-    impl<'a> Words<'a> {
-        pub(super) fn new(bytes: &'a [u8], bounds: &[(u8, u8)]) -> Self {
-            let mut items: [&'a [u8]; 24] = [&[]; 24];
-            for (item, (start, end)) in items.iter_mut().zip(bounds) {
-                *item = &bytes[usize::from(*start)..usize::from(*end)];
-            }
-            Self { items, count: bounds.len().min(24) }
-        }
-    }
-
-    impl<'a> std::ops::Deref for Words<'a> {
-        type Target = [&'a [u8]];
-
-        fn deref(&self) -> &Self::Target {
-            &self.items[..self.count]
-        }
-    }
-}
-
 /// Last words that make the name one about a secret, not of it.
+#[rustfmt::skip]
 fn is_about(word: &[u8]) -> bool {
     matches!(
         word,
-        b"id" | b"ids" | b"name" | b"names" | b"url" | b"uri" | b"path" | b"paths" | b"file" | b"files" | b"filename" | b"dir" | b"length" | b"len" | b"size" | b"type" | b"types" | b"field"
-            | b"fields" | b"label" | b"hint" | b"prompt" | b"message" | b"msg" | b"title" | b"error" | b"errors" | b"policy" | b"regex" | b"regexp" | b"pattern" | b"placeholder"
-            | b"expiry" | b"expires" | b"expiration" | b"expire" | b"ttl" | b"timeout" | b"enabled" | b"disabled" | b"required" | b"count" | b"min" | b"max" | b"limit" | b"limits"
-            | b"input" | b"form" | b"column" | b"header" | b"headers" | b"prefix" | b"suffix" | b"param" | b"params" | b"strength" | b"link" | b"endpoint" | b"provider" | b"manager"
-            | b"service" | b"class" | b"format" | b"version" | b"algorithm" | b"alg" | b"status" | b"index" | b"store" | b"storage" | b"mode" | b"method" | b"ref" | b"arn" | b"at" | b"ms"
-            | b"seconds" | b"days" | b"hours" | b"age" | b"date" | b"time" | b"issuer" | b"audience" | b"scope" | b"scopes" | b"bits" | b"env" | b"var" | b"board" | b"code" | b"codes" | b"down" | b"up"
-            | b"press" | b"event" | b"frame" | b"frames" | b"map" | b"list" | b"set" | b"view" | b"page" | b"button" | b"text" | b"icon" | b"color" | b"selector" | b"component" | b"usage" | b"words"
-            | b"word" | b"map_name" | b"group" | b"role" | b"fingerprint" | b"checksum" | b"sha" | b"sha256" | b"sha1" | b"md5" | b"digest" | b"integrity" | b"etag" | b"uuid" | b"guid"
-            | b"manager_name" | b"validator" | b"reset" | b"rotation" | b"source" | b"backend" | b"engine" | b"kind" | b"description" | b"example" | b"docs" | b"help" | b"attempts" | b"retries"
+        b"id" | b"ids" | b"name" | b"names" | b"url" | b"uri" | b"path" | b"paths" | b"file" |
+        b"files" | b"filename" | b"dir" | b"length" | b"len" | b"size" | b"type" | b"types" |
+        b"field" | b"fields" | b"label" | b"hint" | b"prompt" | b"message" | b"msg" | b"title" |
+        b"error" | b"errors" | b"policy" | b"regex" | b"regexp" | b"pattern" | b"placeholder" |
+        b"expiry" | b"expires" | b"expiration" | b"expire" | b"ttl" | b"timeout" | b"enabled" |
+        b"disabled" | b"required" | b"count" | b"min" | b"max" | b"limit" | b"limits" | b"input" |
+        b"form" | b"column" | b"header" | b"headers" | b"prefix" | b"suffix" | b"param" |
+        b"params" | b"strength" | b"link" | b"endpoint" | b"provider" | b"manager" | b"service" |
+        b"class" | b"format" | b"version" | b"algorithm" | b"alg" | b"status" | b"index" |
+        b"store" | b"storage" | b"mode" | b"method" | b"ref" | b"arn" | b"at" | b"ms" |
+        b"seconds" | b"days" | b"hours" | b"age" | b"date" | b"time" | b"issuer" | b"audience" |
+        b"scope" | b"scopes" | b"bits" | b"env" | b"var" | b"board" | b"code" | b"codes" |
+        b"down" | b"up" | b"press" | b"event" | b"frame" | b"frames" | b"map" | b"list" | b"set" |
+        b"view" | b"page" | b"button" | b"text" | b"icon" | b"color" | b"selector" |
+        b"component" | b"usage" | b"words" | b"word" | b"map_name" | b"group" | b"role" |
+        b"fingerprint" | b"checksum" | b"sha" | b"sha256" | b"sha1" | b"md5" | b"digest" |
+        b"integrity" | b"etag" | b"uuid" | b"guid" | b"manager_name" | b"validator" | b"reset" |
+        b"rotation" | b"source" | b"backend" | b"engine" | b"kind" | b"description" | b"example" |
+        b"docs" | b"help" | b"attempts" | b"retries"
     )
 }
 
+#[rustfmt::skip]
 static PASSWORD_WORDS: &[&[u8]] = &[
-    b"password", b"passwd", b"pwd", b"passwort", b"passphrase", b"pass", b"pw", b"passcode", b"senha", b"contrasena", b"kennwort", b"passwords", b"requirepass", b"masterauth",
-    b"userpass", b"dbpass", b"dbpassword", b"dbpwd", b"userpassword", b"rootpassword", b"adminpassword", b"mypassword", b"storepass", b"keypass", b"storepassword", b"keypassword", b"mdp", b"haslo",
-    "\u{be44}\u{bc00}\u{bc88}\u{d638}".as_bytes(), "密码".as_bytes(), "口令".as_bytes(), "пароль".as_bytes(), "パスワード".as_bytes(), "contraseña".as_bytes(), "hasło".as_bytes(), b"wachtwoord", b"parola", b"heslo", b"salasana", b"passe",
-    b"psk", b"wpapsk", b"passw", b"pswd", b"pssword", b"userpwd", b"bindpw", b"rootpw", b"dbpw", b"sshpass", b"smtppass", b"ldappassword", b"pgpassword", b"authpassword", b"loginpassword",
+    b"password", b"passwd", b"pwd", b"passwort", b"passphrase", b"pass", b"pw", b"passcode",
+    b"senha", b"contrasena", b"kennwort", b"passwords", b"requirepass", b"masterauth",
+    b"userpass", b"dbpass", b"dbpassword", b"dbpwd", b"userpassword", b"rootpassword",
+    b"adminpassword", b"mypassword", b"storepass", b"keypass", b"storepassword", b"keypassword",
+    b"mdp", b"haslo", "\u{be44}\u{bc00}\u{bc88}\u{d638}".as_bytes(), "密码".as_bytes(),
+    "口令".as_bytes(), "пароль".as_bytes(), "パスワード".as_bytes(), "contraseña".as_bytes(),
+    "hasło".as_bytes(), b"wachtwoord", b"parola", b"heslo", b"salasana", b"passe", b"psk",
+    b"wpapsk", b"passw", b"pswd", b"pssword", b"userpwd", b"bindpw", b"rootpw", b"dbpw",
+    b"sshpass", b"smtppass", b"ldappassword", b"pgpassword", b"authpassword", b"loginpassword",
 ];
 
+#[rustfmt::skip]
 static SECRET_WORDS: &[&[u8]] = &[
-    b"secret", b"secrets", b"token", b"tokens", b"credential", b"credentials", b"creds", b"cred", b"apisecret", b"clientsecret", b"appsecret", b"authtoken", b"accesstoken", b"apitoken",
-    b"bottoken", b"secretkey", b"refreshtoken", b"bearertoken", b"usertoken", b"sessiontoken", b"secretaccesskey", b"jwt", b"bearer", b"pat", b"hmac", b"sharedsecret", b"jwtsecret", b"tokensecret", b"community", b"pepper", b"authtok", b"bindtok",
+    b"secret", b"secrets", b"token", b"tokens", b"credential", b"credentials", b"creds", b"cred",
+    b"apisecret", b"clientsecret", b"appsecret", b"authtoken", b"accesstoken", b"apitoken",
+    b"bottoken", b"secretkey", b"refreshtoken", b"bearertoken", b"usertoken", b"sessiontoken",
+    b"secretaccesskey", b"jwt", b"bearer", b"pat", b"hmac", b"sharedsecret", b"jwtsecret",
+    b"tokensecret", b"community", b"pepper", b"authtok", b"bindtok",
 ];
 
 /// Words that make a `key` one to keep.
+#[rustfmt::skip]
 static KEY_WORDS: &[&[u8]] = &[
-    b"api", b"access", b"secret", b"private", b"auth", b"encryption", b"encrypt", b"signing", b"sign", b"master", b"shared", b"account", b"app", b"client", b"service", b"admin",
-    b"license", b"storage", b"session", b"cookie", b"cipher", b"aes", b"hmac", b"jwt", b"crypto", b"deploy", b"subscription", b"consumer", b"server", b"write", b"read", b"integration", b"instrumentation",
-    b"user", b"security", b"stripe", b"sendgrid", b"mailgun", b"openai", b"webhook", b"ssh", b"host", b"pre", b"root", b"data", b"ingest", b"function", b"functions", b"x", b"merchant",
+    b"api", b"access", b"secret", b"private", b"auth", b"encryption", b"encrypt", b"signing",
+    b"sign", b"master", b"shared", b"account", b"app", b"client", b"service", b"admin",
+    b"license", b"storage", b"session", b"cookie", b"cipher", b"aes", b"hmac", b"jwt", b"crypto",
+    b"deploy", b"subscription", b"consumer", b"server", b"write", b"read", b"integration",
+    b"instrumentation", b"user", b"security", b"stripe", b"sendgrid", b"mailgun", b"openai",
+    b"webhook", b"ssh", b"host", b"pre", b"root", b"data", b"ingest", b"function", b"functions",
+    b"x", b"merchant",
 ];
 
+#[rustfmt::skip]
 static WEAK_WORDS: &[&[u8]] = &[
-    b"auth", b"salt", b"signature", b"session", b"sessionid", b"sid", b"webhook", b"seed", b"otp", b"license", b"cipher", b"sas", b"sig", b"signing", b"nonce",
-    b"apikeys", b"encryption", b"dsn", b"private", b"consumer", b"encrypt", b"sessid", b"passkey", b"hash", b"hook",
+    b"auth", b"salt", b"signature", b"session", b"sessionid", b"sid", b"webhook", b"seed", b"otp",
+    b"license", b"cipher", b"sas", b"sig", b"signing", b"nonce", b"apikeys", b"encryption",
+    b"dsn", b"private", b"consumer", b"encrypt", b"sessid", b"passkey", b"hash", b"hook",
 ];
 
 /// Words that say the value may be seen.
+#[rustfmt::skip]
 static PUBLIC_WORDS: &[&[u8]] = &[
-    b"public", b"pub", b"publishable", b"keyboard", b"keyword", b"keywords", b"keypress", b"hotkey", b"shortcut", b"foreign", b"primary", b"partition", b"sort", b"cache", b"lookup", b"translation", b"i18n",
-    b"checksum", b"integrity", b"digest", b"sha", b"sha1", b"sha256", b"sha512", b"md5", b"commit", b"revision", b"etag", b"fingerprint", b"thumbprint", b"keystore", b"truststore", b"csrf", b"xsrf", b"bucket", b"object",
-    b"cursor", b"page", b"pagination", b"continuation", b"next", b"previous", b"sync", b"syntax", b"lexer", b"parser", b"grammar",
+    b"public", b"pub", b"publishable", b"keyboard", b"keyword", b"keywords", b"keypress",
+    b"hotkey", b"shortcut", b"foreign", b"primary", b"partition", b"sort", b"cache", b"lookup",
+    b"translation", b"i18n", b"checksum", b"integrity", b"digest", b"sha", b"sha1", b"sha256",
+    b"sha512", b"md5", b"commit", b"revision", b"etag", b"fingerprint", b"thumbprint",
+    b"keystore", b"truststore", b"csrf", b"xsrf", b"bucket", b"object", b"cursor", b"page",
+    b"pagination", b"continuation", b"next", b"previous", b"sync", b"syntax", b"lexer", b"parser",
+    b"grammar",
 ];
 
 /// Whether the last word of the name says that the value is about a secret, whatever else the name holds.
 pub(super) fn is_about_only(name: &[u8]) -> bool {
     let words = Words::of(name);
-    let words = words.as_slice();
-    is_public_id(name) || words.last().is_some_and(|last| matches!(*last, b"commit" | b"rev" | b"revision" | b"hash") || is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid"))
+    let words = words.slices();
+    is_public_id(name)
+        || words.last().is_some_and(|last| {
+            matches!(*last, b"commit" | b"rev" | b"revision" | b"hash")
+                || is_about(last)
+                    && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid")
+        })
 }
 
 /// `client_id`, `projectId`: the half of a pair that everybody may know.
 fn is_public_id(name: &[u8]) -> bool {
     const IDS: [&[u8]; 18] = [
-        b"clientid", b"appid", b"applicationid", b"projectid", b"accountid", b"zoneid", b"orgid", b"organizationid", b"tenantid", b"teamid", b"workspaceid", b"siteid", b"serviceid",
-        b"environmentid", b"subscriptionid", b"portalid", b"userid", b"channelid",
+        b"clientid",
+        b"appid",
+        b"applicationid",
+        b"projectid",
+        b"accountid",
+        b"zoneid",
+        b"orgid",
+        b"organizationid",
+        b"tenantid",
+        b"teamid",
+        b"workspaceid",
+        b"siteid",
+        b"serviceid",
+        b"environmentid",
+        b"subscriptionid",
+        b"portalid",
+        b"userid",
+        b"channelid",
     ];
-    let compact: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    let compact: Vec<u8> = name
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric())
+        .map(u8::to_ascii_lowercase)
+        .collect();
     IDS.iter().any(|id| compact.ends_with(id))
 }

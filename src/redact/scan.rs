@@ -41,7 +41,15 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
     if FileKind::is_secret_file(region.path) || FileKind::is_user_file(region.path) {
         whole_lines(region, out);
     }
-    Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, done: Done::default() }.read();
+    Scanner {
+        region,
+        vocabulary: Vocabulary::shared(),
+        scratch,
+        out,
+        depth: 0,
+        done: Done::default(),
+    }
+    .read();
 }
 
 /// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
@@ -51,13 +59,27 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
     while let Some(line) = current {
         let text = region.text(line);
         if users && let Some(colon) = memchr::memchr(b':', text) {
-            let value = text[colon + 1..].split(|&b| b == b':').next().unwrap_or_default();
+            let value = text[colon + 1..]
+                .split(|&b| b == b':')
+                .next()
+                .unwrap_or_default();
             if names::keeps(names::Promise::Password, Form::Bare, b"", value) {
                 let start = line.start + colon + 1;
-                out.push(Span { start, end: start + value.len(), name: Name::Generic(names::PASSWORD) });
+                out.push(Span {
+                    start,
+                    end: start + value.len(),
+                    name: Name::Generic(names::PASSWORD),
+                });
             }
-        } else if text.len() >= 8 && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t')) && names::keeps(names::Promise::Password, Form::Bare, b"", text) {
-            out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
+        } else if text.len() >= 8
+            && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t'))
+            && names::keeps(names::Promise::Password, Form::Bare, b"", text)
+        {
+            out.push(Span {
+                start: line.start,
+                end: line.end,
+                name: Name::Generic(names::SECRET),
+            });
         }
         current = region.next(line);
     }
@@ -65,9 +87,22 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
 
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
-    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
+    let region = Region {
+        bytes: text,
+        prefix: 0,
+        kind: FileKind::Config,
+        path: b"",
+    };
     let mut out = Vec::new();
-    Scanner { region: &region, vocabulary: Vocabulary::shared(), scratch, out: &mut out, depth: 1, done: Done::default() }.read();
+    Scanner {
+        region: &region,
+        vocabulary: Vocabulary::shared(),
+        scratch,
+        out: &mut out,
+        depth: 1,
+        done: Done::default(),
+    }
+    .read();
     out.iter().map(|span| span.name).min()
 }
 
@@ -105,9 +140,15 @@ impl Scanner<'_, '_, '_> {
         let mut candidates = prefilter::Candidates::new(bytes);
         let mut at = 0;
         while at < bytes.len() {
-            let Some(found) = candidates.next_from(at) else { break };
-            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or_else(|| memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1), |newline| at + newline + 1);
-            let stop = memchr::memchr(b'\n', &bytes[found..]).map_or(bytes.len(), |newline| found + newline);
+            let Some(found) = candidates.next_from(at) else {
+                break;
+            };
+            let start = memchr::memrchr(b'\n', &bytes[at..found]).map_or_else(
+                || memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1),
+                |newline| at + newline + 1,
+            );
+            let stop = memchr::memchr(b'\n', &bytes[found..])
+                .map_or(bytes.len(), |newline| found + newline);
             let line = self.region.line(start, stop);
             at = self.line(line).max(stop + 1);
         }
@@ -124,12 +165,25 @@ impl Scanner<'_, '_, '_> {
         self.vocabulary.find(&scratch.lower, &mut scratch.hits);
         let runs = prefilter::runs(text);
         if runs.has_token || goes_on(text) {
-            self.vocabulary.find_vendors(&scratch.lower, &mut scratch.squeezed, &mut scratch.vendors);
+            self.vocabulary.find_vendors(
+                &scratch.lower,
+                &mut scratch.squeezed,
+                &mut scratch.vendors,
+            );
         }
-        let reading = Reading { line, text, lower: &scratch.lower[..text.len()], hits: &scratch.hits, vendors: &scratch.vendors };
+        let reading = Reading {
+            line,
+            text,
+            lower: &scratch.lower[..text.len()],
+            hits: &scratch.hits,
+            vendors: &scratch.vendors,
+        };
         let read = self.hits(&reading, &mut scratch.ran);
         self.names(&reading);
-        if (32..=160).contains(&text.len()) && line.start >= self.done.fragment && keys::solid(text).is_some() {
+        if (32..=160).contains(&text.len())
+            && line.start >= self.done.fragment
+            && keys::solid(text).is_some()
+        {
             self.done.fragment = keys::fragment(self.region, line, self.out);
         }
         *self.scratch = scratch;
@@ -146,7 +200,9 @@ impl Scanner<'_, '_, '_> {
             match hit.action {
                 Action::Prefixed(rule) => self.prefixed(line, hit.at, rule),
                 Action::Assign | Action::Assigned(_) => {}
-                Action::Pattern(rule) => self.pattern(line, reading.text, &reading.hits[index..], rule, ran),
+                Action::Pattern(rule) => {
+                    self.pattern(line, reading.text, &reading.hits[index..], rule, ran)
+                }
                 Action::Url => {
                     let from = self.out.len();
                     url::credentials(reading.text, hit.at, self.out);
@@ -169,7 +225,10 @@ impl Scanner<'_, '_, '_> {
 
     /// Reads the assignment of every name that says something.
     fn names(&mut self, reading: &Reading<'_>) {
-        let triggers = reading.hits.iter().filter(|hit| hit.action == Action::Assign);
+        let triggers = reading
+            .hits
+            .iter()
+            .filter(|hit| hit.action == Action::Assign);
         let mut places: Vec<usize> = triggers.chain(reading.vendors).map(|hit| hit.at).collect();
         if places.is_empty() {
             return;
@@ -183,7 +242,11 @@ impl Scanner<'_, '_, '_> {
             }
             if budget == 0 {
                 // A line made to exhaust the reader is not let through.
-                self.out.push(Span { start: reading.line.start + at, end: reading.line.end, name: Name::Generic("UNREADABLE_LINE") });
+                self.out.push(Span {
+                    start: reading.line.start + at,
+                    end: reading.line.end,
+                    name: Name::Generic("UNREADABLE_LINE"),
+                });
                 break;
             }
             budget -= 1;
@@ -192,7 +255,12 @@ impl Scanner<'_, '_, '_> {
         if reading.text.len() < 256 {
             let mut found = Vec::new();
             let whole = 0..reading.text.len();
-            manifest::paired_value(self.region, reading.line, |value| self.vendor(reading, &whole, value, Form::Quoted), &mut found);
+            manifest::paired_value(
+                self.region,
+                reading.line,
+                |value| self.vendor(reading, &whole, value, Form::Quoted),
+                &mut found,
+            );
             self.out.append(&mut found);
         }
     }
@@ -205,23 +273,44 @@ impl Scanner<'_, '_, '_> {
     }
 
     fn dashes(&mut self, line: Line, lower: &[u8]) -> usize {
-        let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
-        if telling { keys::marked(self.region, line, self.out) } else { line.end }
+        let telling = [&b"private"[..], b"key"]
+            .iter()
+            .any(|word| memchr::memmem::find(lower, word).is_some());
+        if telling {
+            keys::marked(self.region, line, self.out)
+        } else {
+            line.end
+        }
     }
 
     fn prefixed(&mut self, line: Line, at: usize, rule: u16) {
         let loaded = &self.vocabulary.rules[usize::from(rule)];
-        let Shape::Prefixed { prefixes, body, len } = &loaded.rule.shape else { return };
+        let Shape::Prefixed {
+            prefixes,
+            body,
+            len,
+        } = &loaded.rule.shape
+        else {
+            return;
+        };
         let text = self.region.text(line);
         if !is_boundary(text, at) {
             return;
         }
-        let Some(prefix) = prefixes.iter().filter(|prefix| text[at..].starts_with(prefix.as_bytes())).max_by_key(|prefix| prefix.len()) else {
+        let Some(prefix) = prefixes
+            .iter()
+            .filter(|prefix| text[at..].starts_with(prefix.as_bytes()))
+            .max_by_key(|prefix| prefix.len())
+        else {
             return;
         };
         let start = at + prefix.len();
         let ceiling = text.len().min(start + len.1 + 1);
-        let mut end = start + text[start..ceiling].iter().take_while(|&&byte| body.contains(byte)).count();
+        let mut end = start
+            + text[start..ceiling]
+                .iter()
+                .take_while(|&&byte| body.contains(byte))
+                .count();
         if *body == Charset::Dotted {
             while end > start && text[end - 1] == b'.' {
                 end -= 1;
@@ -232,7 +321,11 @@ impl Scanner<'_, '_, '_> {
         }
         let value = &text[start..end];
         if body.covers(value, *len) && self.accepts(loaded, &text[at..end], value) {
-            self.out.push(Span { start: line.start + at, end: line.start + end, name: Name::Rule(loaded.rule.name) });
+            self.out.push(Span {
+                start: line.start + at,
+                end: line.start + end,
+                name: Name::Rule(loaded.rule.name),
+            });
         }
     }
 
@@ -253,11 +346,19 @@ impl Scanner<'_, '_, '_> {
         if let Some(Assignment { value, form, .. }) = &assignment
             && let Some(rule) = self.judge(reading, &name, &text[value.clone()], *form)
         {
-            self.out.push(Span { start: reading.line.start + value.start, end: reading.line.start + value.end, name: rule });
+            self.out.push(Span {
+                start: reading.line.start + value.start,
+                end: reading.line.start + value.end,
+                name: rule,
+            });
             return value.end.max(name.end);
         }
         // Names inside an endless bare word have the same end: to read them all would take for ever.
-        if let Some(Assignment { value, form: Form::Bare | Form::Doubtful, .. }) = &assignment
+        if let Some(Assignment {
+            value,
+            form: Form::Bare | Form::Doubtful,
+            ..
+        }) = &assignment
             && value.len() >= ENDLESS
         {
             return value.end;
@@ -266,13 +367,23 @@ impl Scanner<'_, '_, '_> {
             && let Some((start, end, form)) = manifest::value_below(self.region, reading.line)
             && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
         {
-            self.out.push(Span { start, end, name: rule });
+            self.out.push(Span {
+                start,
+                end,
+                name: rule,
+            });
         }
         name.end
     }
 
     /// Which rule, if any, says that a value given to this name is a secret.
-    fn judge(&self, reading: &Reading<'_>, name: &Range<usize>, literal: &[u8], form: Form) -> Option<Name> {
+    fn judge(
+        &self,
+        reading: &Reading<'_>,
+        name: &Range<usize>,
+        literal: &[u8],
+        form: Form,
+    ) -> Option<Name> {
         if let Some(rule) = self.vendor(reading, name, literal, form) {
             return Some(Name::Rule(rule));
         }
@@ -282,19 +393,39 @@ impl Scanner<'_, '_, '_> {
     }
 
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.
-    fn vendor(&self, reading: &Reading<'_>, name: &Range<usize>, value: &[u8], form: Form) -> Option<&'static str> {
+    fn vendor(
+        &self,
+        reading: &Reading<'_>,
+        name: &Range<usize>,
+        value: &[u8],
+        form: Form,
+    ) -> Option<&'static str> {
         let from = name.start.saturating_sub(VENDOR_REACH);
         let first = reading.vendors.partition_point(|hit| hit.at < from);
         let near = &reading.vendors[first..];
         let near = &near[..near.partition_point(|hit| hit.at < name.end)];
-        if near.is_empty() || form == Form::Doubtful && value.len() < 16 || names::is_about_only(&reading.text[name.clone()]) {
+        if near.is_empty()
+            || form == Form::Doubtful && value.len() < 16
+            || names::is_about_only(&reading.text[name.clone()])
+        {
             return None;
         }
         near.iter().find_map(|hit| {
-            let Action::Assigned(rule) = hit.action else { return None };
+            let Action::Assigned(rule) = hit.action else {
+                return None;
+            };
             let loaded = &self.vocabulary.rules[usize::from(rule)];
-            let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else { return None };
-            let fits = charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
+            let Shape::Assigned {
+                value: charset,
+                len,
+                ..
+            } = &loaded.rule.shape
+            else {
+                return None;
+            };
+            let fits = charset.covers(value, *len)
+                && self.accepts(loaded, value, value)
+                && !filter::is_placeholder(value);
             fits.then_some(loaded.rule.name)
         })
     }
@@ -305,11 +436,16 @@ impl Scanner<'_, '_, '_> {
         }
         ran.push(rule);
         let loaded = &self.vocabulary.rules[usize::from(rule)];
-        let Shape::Pattern { near, .. } = loaded.rule.shape else { return };
+        let Shape::Pattern { near, .. } = loaded.rule.shape else {
+            return;
+        };
         if text.len() <= WHOLE_LINE {
             self.search(loaded, line, 0, text.len());
         } else {
-            let places = hits.iter().filter(|hit| hit.action == Action::Pattern(rule)).map(|hit| hit.at);
+            let places = hits
+                .iter()
+                .filter(|hit| hit.action == Action::Pattern(rule))
+                .map(|hit| hit.at);
             for (start, end) in windows(places, text.len()) {
                 self.search(loaded, line, start, end);
             }
@@ -322,14 +458,23 @@ impl Scanner<'_, '_, '_> {
     fn search_near(&mut self, loaded: &Loaded, line: Line) {
         let mut other = line;
         for _ in 0..REACH {
-            let Some(next) = self.region.next(other) else { break };
+            let Some(next) = self.region.next(other) else {
+                break;
+            };
             self.search(loaded, next, 0, (next.end - next.start).min(WHOLE_LINE));
             other = next;
         }
         other = line;
         for _ in 0..REACH {
-            let Some(before) = self.region.previous(other) else { break };
-            self.search(loaded, before, 0, (before.end - before.start).min(WHOLE_LINE));
+            let Some(before) = self.region.previous(other) else {
+                break;
+            };
+            self.search(
+                loaded,
+                before,
+                0,
+                (before.end - before.start).min(WHOLE_LINE),
+            );
             other = before;
         }
     }
@@ -339,15 +484,33 @@ impl Scanner<'_, '_, '_> {
         let text = &self.region.text(line)[start..end];
         let generic = contexts::is_one(loaded.rule);
         for captures in regex.captures_iter(text) {
-            let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else { continue };
+            let Some(found) = captures
+                .iter()
+                .skip(1)
+                .flatten()
+                .next()
+                .or_else(|| captures.get(0))
+            else {
+                continue;
+            };
             let value = found.as_bytes();
-            if value.is_empty() || filter::is_reference(value) && !value.starts_with(b"$") || !self.accepts(loaded, value, value) {
+            if value.is_empty()
+                || filter::is_reference(value) && !value.starts_with(b"$")
+                || !self.accepts(loaded, value, value)
+            {
                 continue;
             }
-            if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
+            if generic
+                && (filter::is_placeholder(value)
+                    || value.len() <= 5 && value.iter().all(u8::is_ascii_digit))
+            {
                 continue;
             }
-            self.out.push(Span { start: line.start + start + found.start(), end: line.start + start + found.end(), name: Name::Rule(loaded.rule.name) });
+            self.out.push(Span {
+                start: line.start + start + found.start(),
+                end: line.start + start + found.end(),
+                name: Name::Rule(loaded.rule.name),
+            });
         }
     }
 
@@ -361,7 +524,11 @@ impl Scanner<'_, '_, '_> {
         let out = &mut *self.out;
         encoded::runs(text, |run| {
             if let Some(name) = holds_secret(&run.text, &mut scratch) {
-                out.push(Span { start: line.start + run.start, end: line.start + run.end, name });
+                out.push(Span {
+                    start: line.start + run.start,
+                    end: line.start + run.end,
+                    name,
+                });
             }
         });
     }
@@ -369,12 +536,17 @@ impl Scanner<'_, '_, '_> {
 
 /// Whether a name on the line may have its value below.
 fn goes_on(text: &[u8]) -> bool {
-    matches!(text.trim_ascii_end().last(), Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_'))
+    matches!(
+        text.trim_ascii_end().last(),
+        Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_')
+    )
 }
 
 /// Whether a token may start at `at`: not inside a word, unless an escape (`\n`, `%22`, `\u003d`) stands before it.
 pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1) else { return true };
+    let Some(before) = at.checked_sub(1) else {
+        return true;
+    };
     if !text[before].is_ascii_alphanumeric() {
         return true;
     }
@@ -388,7 +560,10 @@ pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
 fn windows(places: impl Iterator<Item = usize>, length: usize) -> Vec<(usize, usize)> {
     let mut joined: Vec<(usize, usize)> = Vec::new();
     for at in places {
-        let (start, end) = (at.saturating_sub(WINDOW_BEFORE), length.min(at + WINDOW_AFTER));
+        let (start, end) = (
+            at.saturating_sub(WINDOW_BEFORE),
+            length.min(at + WINDOW_AFTER),
+        );
         match joined.last_mut() {
             Some(last) if start <= last.1 => last.1 = end,
             _ => joined.push((start, end)),

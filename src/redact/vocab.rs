@@ -43,7 +43,9 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn regex(&self) -> Option<&Regex> {
-        let Shape::Pattern { regex, .. } = &self.rule.shape else { return None };
+        let Shape::Pattern { regex, .. } = &self.rule.shape else {
+            return None;
+        };
         self.regex.get_or_init(|| compile(regex).ok()).as_ref()
     }
 
@@ -51,13 +53,26 @@ impl Loaded {
         if self.rule.allow.is_empty() {
             return false;
         }
-        self.allow.get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect()).iter().any(|regex| regex.is_match(value))
+        self.allow
+            .get_or_init(|| {
+                self.rule
+                    .allow
+                    .iter()
+                    .filter_map(|text| compile(text).ok())
+                    .collect()
+            })
+            .iter()
+            .any(|regex| regex.is_match(value))
     }
 }
 
 /// Byte semantics, small automata.
 pub(super) fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).size_limit(4 << 20).dfa_size_limit(4 << 20).build()
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .size_limit(4 << 20)
+        .dfa_size_limit(4 << 20)
+        .build()
 }
 
 /// All words and rules of the program.
@@ -77,9 +92,22 @@ impl Vocabulary {
     }
 
     fn build() -> Self {
-        let all = rules::RULES.iter().flat_map(|group| group.iter()).chain(contexts::RULES);
-        let rules = all.map(|rule| Loaded { rule, regex: OnceLock::new(), allow: OnceLock::new() }).collect();
-        let mut built = Self { words: Index::new(), vendors: Index::new(), rules };
+        let all = rules::RULES
+            .iter()
+            .flat_map(|group| group.iter())
+            .chain(contexts::RULES.iter().flat_map(|group| group.iter()));
+        let rules = all
+            .map(|rule| Loaded {
+                rule,
+                regex: OnceLock::new(),
+                allow: OnceLock::new(),
+            })
+            .collect();
+        let mut built = Self {
+            words: Index::new(),
+            vendors: Index::new(),
+            rules,
+        };
         for index in 0..built.rules.len() {
             built.add_rule(index as u16);
         }
@@ -108,7 +136,8 @@ impl Vocabulary {
             }
             Shape::Assigned { keywords, .. } => {
                 for word in *keywords {
-                    let squeezed: Vec<u8> = word.bytes().filter(|&byte| !is_separator(byte)).collect();
+                    let squeezed: Vec<u8> =
+                        word.bytes().filter(|&byte| !is_separator(byte)).collect();
                     self.vendors.add(&squeezed, Action::Assigned(index));
                 }
             }
@@ -123,10 +152,14 @@ impl Vocabulary {
     /// A prefix of two bytes is entered once for every byte that may follow it.
     fn add_prefix(&mut self, prefix: &[u8], body: Charset, index: u16) {
         if prefix.len() >= 3 {
-            self.words.add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
+            self.words
+                .add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
             return;
         }
-        for next in (0..128_u8).filter(|&byte| body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())) {
+        for next in (0..128_u8).filter(|&byte| {
+            body.contains(byte) && !byte.is_ascii_uppercase()
+                || body.contains(byte.to_ascii_uppercase())
+        }) {
             let mut word = prefix.to_ascii_lowercase();
             word.push(next.to_ascii_lowercase());
             self.words.add(&word, Action::Prefixed(index));
@@ -135,13 +168,19 @@ impl Vocabulary {
 
     /// Adds a hit for every word in the line that [`pad`] prepared, by position.
     pub(super) fn find(&self, padded: &[u8], hits: &mut Vec<Hit>) {
-        self.words.find(padded, |at, action| hits.push(Hit { at, action }));
+        self.words
+            .find(padded, |at, action| hits.push(Hit { at, action }));
     }
 
     /// Adds a hit for every vendor named in the line that [`pad`] prepared, whatever separates the parts of the name.
     pub(super) fn find_vendors(&self, padded: &[u8], squeezed: &mut Squeezed, hits: &mut Vec<Hit>) {
         squeezed.fill(padded);
-        self.vendors.find(&squeezed.bytes, |at, action| hits.push(Hit { at: squeezed.places[at] as usize, action }));
+        self.vendors.find(&squeezed.bytes, |at, action| {
+            hits.push(Hit {
+                at: squeezed.places[at] as usize,
+                action,
+            })
+        });
     }
 }
 
@@ -204,14 +243,26 @@ const MARGIN: usize = 16;
 impl Index {
     fn new() -> Self {
         let empty = || Box::new([0; 1 << (BITS - 6)]);
-        Self { bits: empty(), fours: empty(), threes: empty(), heads: vec![NONE; 1 << HEAD_BITS], words: Vec::with_capacity(2048) }
+        Self {
+            bits: empty(),
+            fours: empty(),
+            threes: empty(),
+            heads: vec![NONE; 1 << HEAD_BITS],
+            words: Vec::with_capacity(2048),
+        }
     }
 
     fn add(&mut self, text: &[u8], action: Action) {
-        let [first, second, third, ..] = *text else { return };
+        let [first, second, third, ..] = *text else {
+            return;
+        };
         let slot = hash(u32::from_le_bytes([first, second, third, 0]));
         let chain = slot >> (BITS - HEAD_BITS);
-        if self.words.len() >= usize::from(NONE) || self.chain(chain).any(|word| word.text == text && word.action == action) {
+        if self.words.len() >= usize::from(NONE)
+            || self
+                .chain(chain)
+                .any(|word| word.text == text && word.action == action)
+        {
             return;
         }
         let mut head = [0; 8];
@@ -226,7 +277,13 @@ impl Index {
             }
             None => self.threes[slot >> 6] |= 1 << (slot & 63),
         }
-        self.words.push(Word { head: u64::from_le_bytes(head), mask, text: text.to_vec(), action, next: self.heads[chain] });
+        self.words.push(Word {
+            head: u64::from_le_bytes(head),
+            mask,
+            text: text.to_vec(),
+            action,
+            next: self.heads[chain],
+        });
         self.heads[chain] = (self.words.len() - 1) as u16;
     }
 
@@ -242,10 +299,18 @@ impl Index {
     /// Calls `each` for every word in `padded`, which ends with [`MARGIN`] zeros.
     fn find(&self, padded: &[u8], mut each: impl FnMut(usize, Action)) {
         let mut at = 0;
-        while let Some(window) = padded.get(at..at + STEP + 3).and_then(|window| <&[u8; STEP + 3]>::try_from(window).ok()) {
+        while let Some(window) = padded
+            .get(at..at + STEP + 3)
+            .and_then(|window| <&[u8; STEP + 3]>::try_from(window).ok())
+        {
             let mut marks = 0_u32;
             for step in 0..STEP {
-                let four = u32::from_le_bytes([window[step], window[step + 1], window[step + 2], window[step + 3]]);
+                let four = u32::from_le_bytes([
+                    window[step],
+                    window[step + 1],
+                    window[step + 2],
+                    window[step + 3],
+                ]);
                 marks |= get(&self.bits, hash(four & 0x00FF_FFFF)) << step;
             }
             while marks != 0 {
@@ -257,13 +322,21 @@ impl Index {
     }
 
     fn words_at(&self, padded: &[u8], at: usize, each: &mut impl FnMut(usize, Action)) {
-        let Some(here) = padded.get(at..at + 8).and_then(|head| <[u8; 8]>::try_from(head).ok()).map(u64::from_le_bytes) else { return };
+        let Some(here) = padded
+            .get(at..at + 8)
+            .and_then(|head| <[u8; 8]>::try_from(head).ok())
+            .map(u64::from_le_bytes)
+        else {
+            return;
+        };
         let slot = hash(here as u32 & 0x00FF_FFFF);
         if get(&self.fours, hash_four(here as u32)) | get(&self.threes, slot) == 0 {
             return;
         }
         for word in self.chain(slot >> (BITS - HEAD_BITS)) {
-            if here & word.mask == word.head && (word.text.len() <= 8 || padded[at..].starts_with(&word.text)) {
+            if here & word.mask == word.head
+                && (word.text.len() <= 8 || padded[at..].starts_with(&word.text))
+            {
                 each(at, word.action);
             }
         }
@@ -313,9 +386,13 @@ impl Charset {
             Self::Token => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
-            Self::AnyBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-'),
+            Self::AnyBase64 => {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
+            }
             Self::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
-            Self::Visible => byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`'),
+            Self::Visible => {
+                byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
+            }
         }
     }
 

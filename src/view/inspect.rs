@@ -83,12 +83,14 @@ pub fn inspect(traces: &Traces) -> Inspection {
     Inspection {
         workdir: traces.workdir.clone(),
         state,
-        headline: text("/verdict/headline").unwrap_or_else(|| default_headline(state, reason.as_deref())),
+        headline: text("/verdict/headline")
+            .filter(|_| state != "unfinished")
+            .unwrap_or_else(|| default_headline(state, reason.as_deref())),
         version: text("/version"),
         exit_code: run.filter(|_| state != "unfinished").and_then(|run| run["exit_code"].as_u64()),
         help: help(state, text("/error/help"), error_code.as_deref()),
         cause: text("/error/cause").filter(|_| state != "unfinished"),
-        stopped_in: text("/stage").or_else(|| stages.last().map(|last| last.stage.clone())),
+        stopped_in: stages.last().map(|last| last.stage.clone()).or_else(|| text("/stage")),
         next_command: next_command(traces, state, text("/verdict/first_next_action/command")),
         error_code: error_code.filter(|_| state != "unfinished"),
         reason,

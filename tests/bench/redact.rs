@@ -20,7 +20,8 @@ fn main() {
     let wants = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
     start_up();
     if wants("throughput") {
-        let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB").map_or_else(|_| vec![10, 100], |list| list.split(',').filter_map(|size| size.parse().ok()).collect());
+        let sizes: Vec<usize> = env::var("DIFFSAN_BENCH_MB")
+            .map_or_else(|_| vec![10, 100], |list| list.split(',').filter_map(|size| size.parse().ok()).collect());
         for megabytes in sizes {
             throughput(&format!("{megabytes} MB"), generate(megabytes * 1_000_000).as_bytes());
         }
@@ -37,13 +38,18 @@ fn main() {
 fn start_up() {
     let diff = generate(20_000);
     let (begun, worked) = (Instant::now(), processor_time());
-    let Ok(engine) = Engine::new(&Settings::default(), ["not-a-real-token-0001".to_owned()]) else { return };
+    let Ok(engine) = Engine::new(&Settings::default(), ["not-a-real-token-0001".to_owned()]) else {
+        return;
+    };
     let built = begun.elapsed();
     let first = begun.elapsed();
     let matches = engine.redact_diff(diff.as_bytes()).matches.len();
     let redacted = begun.elapsed() - first;
     let worked = processor_time() - worked;
-    println!("start-up: engine {built:?}, first diff of {} bytes {redacted:?}, {worked:?} of processor time in all ({matches} secrets)", diff.len());
+    println!(
+        "start-up: engine {built:?}, first diff of {} bytes {redacted:?}, {worked:?} of processor time in all ({matches} secrets)",
+        diff.len()
+    );
 }
 
 fn throughput(name: &str, bytes: &[u8]) {
@@ -86,11 +92,17 @@ fn hostile() {
         ("one base64 line", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(290_000)),
         ("begin markers", "-----BEGIN RSA PRIVATE KEY-----\n".repeat(310_000)),
     ];
-    let Ok(engine) = Engine::new(&Settings::default(), []) else { return };
+    let Ok(engine) = Engine::new(&Settings::default(), []) else {
+        return;
+    };
     for (name, text) in cases {
         let worked = processor_time();
         black_box(engine.redact(Output::Artifact, &text));
-        println!("hostile, {name}: {} MB, {:.0} MB per second of processor time", text.len() / 1_000_000, rate(text.len(), processor_time() - worked));
+        println!(
+            "hostile, {name}: {} MB, {:.0} MB per second of processor time",
+            text.len() / 1_000_000,
+            rate(text.len(), processor_time() - worked)
+        );
     }
 }
 
@@ -161,7 +173,7 @@ fn hunk_body(random: &mut Random, lines: &mut usize) -> (String, usize, usize) {
         old += usize::from(sign != '+');
         new += usize::from(sign != '-');
         *lines += 1;
-        let _ = if *lines % LINES_PER_SECRET == 0 {
+        let _ = if lines.is_multiple_of(LINES_PER_SECRET) {
             writeln!(body, "{sign}{}", secret_line(random))
         } else {
             writeln!(body, "{sign}{}", code_line(random))
@@ -212,10 +224,12 @@ fn code_line(random: &mut Random) -> String {
 }
 
 static WORDS: &[&str] = &[
-    "account", "buffer", "cache", "client", "config", "context", "cursor", "device", "entry", "event", "field", "filter", "handler", "index", "item", "layout", "line",
-    "loader", "manager", "message", "method", "module", "node", "object", "option", "order", "packet", "parser", "path", "payload", "point", "process", "queue", "record",
-    "region", "render", "request", "response", "result", "route", "schema", "section", "server", "service", "shape", "state", "status", "stream", "string", "table", "target",
-    "thread", "value", "vector", "version", "view", "window", "worker", "writer", "zone", "keyboard",
+    "account", "buffer", "cache", "client", "config", "context", "cursor", "device", "entry", "event", "field",
+    "filter", "handler", "index", "item", "layout", "line", "loader", "manager", "message", "method", "module", "node",
+    "object", "option", "order", "packet", "parser", "path", "payload", "point", "process", "queue", "record",
+    "region", "render", "request", "response", "result", "route", "schema", "section", "server", "service", "shape",
+    "state", "status", "stream", "string", "table", "target", "thread", "value", "vector", "version", "view", "window",
+    "worker", "writer", "zone", "keyboard",
 ];
 
 /// A small generator, so that every run measures the same bytes.

@@ -123,7 +123,10 @@ fn inspect_shows_a_finished_run_with_a_bar_for_each_stage() {
     let text = sandbox.run(["inspect"]).expect_code(0).stdout;
     assert!(text.contains("state    done, exit code 0"), "{text}");
     for stage in ["fetch", "prepare", "agent", "validate"] {
-        assert!(text.lines().any(|line| line.trim_start().starts_with(stage) && line.contains('█')), "{stage}:\n{text}");
+        assert!(
+            text.lines().any(|line| line.trim_start().starts_with(stage) && line.contains('█')),
+            "{stage}:\n{text}"
+        );
     }
 }
 
@@ -165,7 +168,8 @@ fn init_writes_a_file_that_loads_and_never_over_another() {
     let sandbox = Sandbox::new();
     let printed = sandbox.run(["init", "--agent", "claude"]).expect_code(0).stdout;
     assert!(printed.contains("diffsan --ci --agent claude") && printed.contains("ANTHROPIC_API_KEY"), "{printed}");
-    let config: Value = serde_json::from_str(&sandbox.run(["config", "--format", "json"]).expect_code(0).stdout).unwrap();
+    let config: Value =
+        serde_json::from_str(&sandbox.run(["config", "--format", "json"]).expect_code(0).stdout).unwrap();
     assert_eq!(config["agent.agent"]["value"], "claude");
     let again = sandbox.run(["init"]).expect_code(2);
     assert!(again.stderr.contains("--force"), "{}", again.stderr);

@@ -94,9 +94,14 @@ fn every_flag_of_every_command_is_in_the_help_and_the_documentation() {
 
 #[test]
 fn every_ci_example_is_a_complete_job() {
-    let mut examples: Vec<String> =
-        document("docs/gitlab-ci.md").split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect();
-    examples.extend(document("README.md").split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()));
+    let mut examples: Vec<String> = document("docs/gitlab-ci.md")
+        .split("```yaml\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect();
+    examples.extend(
+        document("README.md").split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()),
+    );
     assert!(examples.len() >= 4);
     for kind in ["codex", "claude", "gemini", "cursor", "opencode", "builtin"] {
         let kind = <diffsan::contracts::AgentKind as clap::ValueEnum>::from_str(kind, true).unwrap();

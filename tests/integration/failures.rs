@@ -251,3 +251,67 @@ fn an_unknown_flag_exits_2_and_names_the_flag() {
     assert!(finished.stderr.contains("--frobnicate"));
     assert!(!sandbox.workdir().exists());
 }
+
+/// A file system of its own with little room; unmounted when dropped.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    /// None where this user may not mount.
+    fn mount(at: &Path, kilobytes: u32) -> Option<Self> {
+        std::fs::create_dir_all(at).unwrap();
+        let size = format!("size={kilobytes}k");
+        let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();
+        mounted.is_ok_and(|output| output.status.success()).then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_reported_and_the_record_still_written() {
+    let sandbox = Sandbox::with_change();
+    let body: String = (0..20_000).map(|line| format!("value_{line} = {line}\n")).collect();
+    sandbox.write("src/big.py", body);
+    sandbox.commit("big");
+    let Some(disk) = SmallDisk::mount(&sandbox.root().join("disk"), 256) else {
+        eprintln!("NOT RUN: this user may not mount a small disk");
+        return;
+    };
+    let workdir = disk.0.join("out");
+    let finished = sandbox.run(["--agent", "builtin", "--workdir", workdir.to_str().unwrap()]);
+    let run = assert_failed_in(&workdir, &finished, "ARTIFACT_WRITE_FAILED", 1);
+    assert!(finished.stderr.contains("the disk is full"), "{}", finished.stderr);
+    assert!(run["error"]["context"]["artifact"].is_string());
+}
+
+#[test]
+fn a_signal_while_a_child_runs_ends_the_child_first() {
+    let sandbox = Sandbox::with_change();
+    let mark = sandbox.root().join("started");
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\necho $$ > '{0}.new'\nmv '{0}.new' '{0}'\nwhile :; do read x < /dev/zero; done\n",
+        mark.display()
+    );
+    let agent = sandbox.script("agent.sh", &script.replace("read x < /dev/zero", "tail -f /dev/null"));
+    let child = sandbox
+        .command(["--agent", "command"])
+        .env("DIFFSAN_AGENT__COMMAND", &agent)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !mark.exists() {
+        std::thread::yield_now();
+    }
+    let killed = std::process::Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    let finished = Finished::of(child.wait_with_output().unwrap());
+    assert_failed(&sandbox, &finished, "INTERRUPTED", 143);
+    let pid = std::fs::read_to_string(&mark).unwrap();
+    let alive = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| !stat.contains(") Z"));
+    assert!(!alive, "the agent outlived the run");
+}

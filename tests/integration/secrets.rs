@@ -37,7 +37,16 @@ fn forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     let percent: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let partly: String =
-        value.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.~".contains(c) { c.to_string() } else { format!("%{:02X}", c as u32) }).collect();
+        value
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "-_.~".contains(c) {
+                    c.to_string()
+                } else {
+                    format!("%{:02X}", c as u32)
+                }
+            })
+            .collect();
     let escaped = serde_json::to_string(value).unwrap();
     let unicode: String = value.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
     forms.extend([percent, partly, escaped.trim_matches('"').to_owned(), unicode]);

@@ -412,7 +412,7 @@ struct Place {
 
 fn place(store: &mut Store, wanted: &Wanted) -> Result<Place, Answer> {
     let shas = [&wanted.refs.base, &wanted.refs.start, &wanted.refs.head];
-    if !shas.iter().all(|sha| positions::commit_exists(&store.repo, sha)) {
+    if !shas.iter().all(|sha| store.has_commit(sha)) {
         return Err(message(500, "500 Internal Server Error"));
     }
     if !schema_fits(wanted) {

@@ -50,6 +50,7 @@ impl Listener for Door {
         loop {
             let Ok((stream, _)) = self.0.accept().await else { continue };
             let split = || -> std::io::Result<(TcpStream, Wire)> {
+                stream.set_nodelay(true)?;
                 let stream = stream.into_std()?;
                 let wire = Wire(Some(Arc::new(stream.try_clone()?)));
                 Ok((TcpStream::from_std(stream)?, wire))

@@ -78,6 +78,7 @@ pub(crate) struct Store {
     /// Pages without `X-Next-Page` and its relatives.
     pub(crate) paging_headers: bool,
     serial: u64,
+    commits: HashMap<String, bool>,
     diffs: HashMap<(String, String, Vec<String>), Arc<Vec<FileDiff>>>,
 }
 
@@ -108,6 +109,7 @@ impl Store {
             collapsed: Vec::new(),
             paging_headers: true,
             serial: 0,
+            commits: HashMap::new(),
             diffs: HashMap::new(),
         }
     }
@@ -225,6 +227,12 @@ impl Store {
         let repo = self.repo.clone();
         let computed = self.diffs.entry(key).or_insert_with(|| Arc::new(positions::diff(&repo, from, to, paths)));
         Arc::clone(computed)
+    }
+
+    /// Whether the repository has this commit; asked once.
+    pub(crate) fn has_commit(&mut self, sha: &str) -> bool {
+        let repo = self.repo.clone();
+        *self.commits.entry(sha.to_owned()).or_insert_with(|| positions::commit_exists(&repo, sha))
     }
 
     /// What GitLab compares for a position: from the merge base to the head.

@@ -1,0 +1,150 @@
+//! The prompt, and the agent that answers it.
+
+use super::{About, Change, Request, chars};
+use crate::agent::{self, builtin};
+use crate::contracts::{
+    AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Timings, TokenUsage,
+};
+use crate::diff::Diff;
+use crate::error::Result;
+use crate::events::Event;
+use crate::prompt::{self, PromptInput};
+use crate::record::Run;
+use crate::redact::{Output, Redacted};
+use crate::workdir::Artifact;
+
+/// What the agent answered, and how it ran.
+pub(super) struct Asked {
+    pub(super) output: AgentReviewOutput,
+    pub(super) run: AgentRun,
+    pub(super) timings: Timings,
+}
+
+pub(super) async fn ask(
+    run: &Run,
+    request: &Request,
+    kind: AgentKind,
+    prompt: &Redacted,
+    diff: &Diff<'_>,
+    change: &Change,
+) -> Result<Asked> {
+    run.stage("agent");
+    let Some(agent) = agent::by_kind(kind) else {
+        return builtin_review(run, diff, change);
+    };
+    let answer = agent::review(&agent::Request {
+        agent,
+        config: &request.loaded.config,
+        prompt,
+        env: &request.env,
+        start: &request.current,
+        time_left: agent::time_left(&request.loaded.ci, crate::clock::now()),
+        engine: &run.engine,
+        workdir: &run.workdir,
+        events: &run.events,
+    })
+    .await?;
+    Ok(Asked { output: answer.output, run: answer.run, timings: answer.timings })
+}
+
+/// The offline checks, recorded as any other agent.
+pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Result<Asked> {
+    let started = crate::clock::now();
+    let output = builtin::review(diff, &change.redaction.matches);
+    let ended = crate::clock::now();
+    let timings = Timings {
+        started_at: crate::clock::text(started),
+        ended_at: crate::clock::text(ended),
+        duration_ms: u64::try_from((ended - started).whole_milliseconds()).unwrap_or(0),
+    };
+    let raw = serde_json::to_string_pretty(&output).unwrap_or_default();
+    let raw = run.engine.redact(Output::AgentOutput, &raw);
+    run.workdir.text(Artifact::AgentRaw, &raw)?;
+    run.workdir.text(Artifact::AgentRawAttempt(1), &raw)?;
+    let attempt = AgentAttempt {
+        attempt: 1,
+        exit_code: Some(0),
+        signal: None,
+        timed_out: false,
+        started_at: timings.started_at.clone(),
+        ended_at: timings.ended_at.clone(),
+        duration_ms: timings.duration_ms,
+        stdout_bytes: raw.as_str().len() as u64,
+        stderr_bytes: 0,
+        valid: true,
+        rung: Some("strict".into()),
+        error: None,
+    };
+    let agent_run = AgentRun {
+        agent: AgentKind::Builtin,
+        version: Some(crate::VERSION.into()),
+        model: None,
+        argv: Vec::new(),
+        env_names: Vec::new(),
+        attempts: vec![attempt],
+        token_usage: TokenUsage::default(),
+    };
+    run.workdir.json(Artifact::AgentRun, &agent_run)?;
+    run.events.emit(Event::AgentAttempt {
+        attempt: 1,
+        exit_code: Some(0),
+        duration_ms: timings.duration_ms,
+        agent: AgentKind::Builtin,
+        valid: true,
+        error: None,
+    });
+    Ok(Asked { output, run: agent_run, timings })
+}
+
+/// Renders the prompt; what came from the merge request stands in it as data.
+pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about: &About<'_>) -> Result<Redacted> {
+    run.stage("prompt");
+    let (loaded, config) = (&request.loaded, &request.loaded.config.agent);
+    let agent = agent::by_kind(kind);
+    let merge_request = about.merge_request();
+    let (title, description) = match merge_request {
+        Some(merge_request) => (Some(merge_request.title.as_str()), Some(merge_request.description.as_str())),
+        None if loaded.config.mode.ci => (loaded.ci.title.as_deref(), loaded.ci.description.as_deref()),
+        None => (None, None),
+    };
+    let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
+    let (title, description) = (title.map(clean), description.map(clean));
+    let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
+    let template = loaded.template.as_deref().map(clean);
+    let text = prompt::build(&PromptInput {
+        structured_output: agent.is_some_and(|agent| agent.structured),
+        verbosity: config.verbosity,
+        skills: &config.skills,
+        custom_instructions: &instructions,
+        template: template.as_deref(),
+        truncation: &about.prepared.report,
+        redaction_found: about.change.redaction.found,
+        title: title.as_deref(),
+        description: description.as_deref(),
+        digest: &about.prior.digest,
+        fingerprint: &about.change.fingerprint,
+        diff: &about.prepared.text,
+        anchors: about.anchors,
+        max_chars: agent.and_then(|agent| agent.max_prompt).map(agent::Limit::chars),
+    });
+    let prompt = run.engine.redact(Output::Prompt, &text);
+    run.workdir.text(Artifact::Prompt, &prompt)?;
+    run.workdir.json(
+        Artifact::AgentRequest,
+        &AgentRequest {
+            meta: AgentRequestMeta {
+                fingerprint: about.change.fingerprint.clone(),
+                truncation: about.prepared.report.clone(),
+                redaction_found: about.change.redaction.found,
+                agent: kind,
+                verbosity: config.verbosity,
+                skills: config.skills.clone(),
+                model: config.model.clone(),
+                custom_instructions_present: loaded.instructions.is_some(),
+                custom_instructions_file: config.custom_instructions_file.clone(),
+            },
+        },
+    )?;
+    run.events.emit(Event::PromptWritten { path: Artifact::Prompt.file_name(), chars: chars(prompt.as_str()) });
+    Ok(prompt)
+}

@@ -1,0 +1,205 @@
+//! Where the change and the earlier discussion come from: git, a file, or GitLab.
+
+use super::Request;
+use crate::contracts::DiffSource;
+use crate::diff::fetch::{self, Fetched, Local};
+use crate::diff::git::Git;
+use crate::error::{Error, Failure, Result};
+use crate::events::Event;
+use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
+use crate::prior::NoteView;
+use crate::record::Run;
+
+/// The GitLab client where the run needs one; what it lacks is found before anything is paid for.
+pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
+    let loaded = &request.loaded;
+    let config = &loaded.config.gitlab;
+    if !loaded.config.mode.ci || !config.enabled {
+        return Ok(None);
+    }
+    match client_config(request) {
+        Ok(client) => Client::new(client, run.events.clone()).map(Some),
+        Err(error) if request.posts() => Err(error),
+        Err(error) => {
+            run.survive(&error);
+            Ok(None)
+        }
+    }
+}
+
+pub(crate) fn client_config(request: &Request) -> Result<ClientConfig> {
+    let (loaded, config, ci) = (&request.loaded, &request.loaded.config.gitlab, &request.loaded.ci);
+    let missing = |variable: &str, key: &str| {
+        Error::GitlabPost(
+            Failure::new(format!("the merge request is not known: neither {key} nor {variable} is set"))
+                .with("missing_env", variable)
+                .help("run diffsan in a merge request pipeline, or set the key; `--no-ci` reviews locally"),
+        )
+    };
+    let project = config
+        .project_id
+        .clone()
+        .or_else(|| ci.project_id.clone())
+        .ok_or_else(|| missing("CI_MERGE_REQUEST_PROJECT_ID", "gitlab.project_id"))?;
+    let iid = config.mr_iid.or(ci.mr_iid).ok_or_else(|| missing("CI_MERGE_REQUEST_IID", "gitlab.mr_iid"))?;
+    let (token, _) = loaded.token(&request.env).ok_or_else(|| {
+        let names: &[&str] = match loaded.is_set("gitlab.token_env") {
+            true => &[&config.token_env],
+            false => &["GITLAB_TOKEN", "DIFFSAN_GITLAB_TOKEN"],
+        };
+        gitlab::missing_token(names)
+    })?;
+    let base_url = ci.api_v4_url.clone().unwrap_or_else(|| config.base_url.clone());
+    let mut client = ClientConfig::new(base_url, token, project, iid);
+    let files = config.ca_file.iter().chain(&ci.ca_file);
+    client.ca_files = files.map(|file| request.current.join(file)).collect();
+    client.retry_max = u32::try_from(config.retry_max.get()).unwrap_or(u32::MAX);
+    Ok(client)
+}
+
+/// The change as bytes, and at the same time what GitLab has of the merge request.
+pub(super) async fn fetch(run: &Run, request: &Request, gitlab: Option<&Client>) -> Result<(Fetched, Option<Seen>)> {
+    run.stage("fetch");
+    let look = async {
+        let Some(client) = gitlab else { return Ok(None) };
+        if request.posts() {
+            client.check_token().await?;
+        }
+        Ok(Some(client.snapshot().await))
+    };
+    let (change, snapshot) = tokio::join!(local_or_ci(request), look);
+    let snapshot = snapshot?;
+    let seen = snapshot.map(|snapshot| see(run, request, snapshot)).transpose()?;
+    let fetched = match change {
+        Ok(fetched) => fetched,
+        Err(Missing::Final(error)) => return Err(error),
+        Err(Missing::FromGit(unavailable)) => from_api(run, gitlab, seen.as_ref(), unavailable).await?,
+    };
+    for note in &fetched.notes {
+        run.events.emit(Event::Warning { message: note.clone() });
+    }
+    Ok((fetched, seen))
+}
+
+/// Why git did not give the change.
+pub(super) enum Missing {
+    Final(Error),
+    /// GitLab's API still may.
+    FromGit(fetch::Unavailable),
+}
+
+pub(super) async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
+    let (args, config) = (&request.args, &request.loaded.config);
+    if let Some(path) = &args.diff_file {
+        return fetch::file(path).await.map_err(Missing::Final);
+    }
+    let git = Git::new(&request.current, &request.env);
+    if config.mode.ci {
+        return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);
+    }
+    let what = match (args.staged, args.unstaged) {
+        (true, _) => Local::Staged,
+        (_, true) => Local::Unstaged,
+        _ => Local::Branch { base: config.mode.base.clone() },
+    };
+    fetch::local(&git, &what).await.map_err(Missing::Final)
+}
+
+pub(super) async fn from_api(
+    run: &Run,
+    gitlab: Option<&Client>,
+    seen: Option<&Seen>,
+    unavailable: fetch::Unavailable,
+) -> Result<Fetched> {
+    let (Some(client), Some(merge_request)) = (gitlab, seen.and_then(|seen| seen.merge_request.as_ref())) else {
+        return Err(unavailable.into_error());
+    };
+    let mut reference = unavailable.reference.clone();
+    let why = unavailable.why.clone();
+    let diff = match client.diff(merge_request).await {
+        Ok(diff) => diff,
+        Err(error) => {
+            run.survive(&error);
+            return Err(unavailable.into_error());
+        }
+    };
+    if let Some(refs) = &merge_request.diff_refs {
+        reference.base_sha = Some(refs.base_sha.clone());
+        reference.head_sha = Some(refs.head_sha.clone());
+    }
+    let mut notes = vec![format!("git could not give the change ({why}); it comes from GitLab's API")];
+    notes.extend(diff.incomplete.clone());
+    notes.extend(diff.unavailable.iter().map(|file| format!("{} was not reviewed: {}", file.path, file.reason)));
+    run.note(|progress| {
+        progress.unavailable =
+            diff.unavailable.iter().map(|file| (file.path.clone(), file.reason.to_owned())).collect();
+        progress.incomplete = diff.incomplete.clone();
+    });
+    Ok(Fetched { raw: diff.text, source: DiffSource { kind: "gitlab-api".into(), reference }, notes })
+}
+
+/// What GitLab has of the merge request, as far as it could be read.
+pub(super) struct Seen {
+    pub(super) own_user: Option<u64>,
+    pub(super) merge_request: Option<MergeRequest>,
+    pub(super) notes: Vec<NoteView>,
+}
+
+pub(super) fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
+    let own_user = needed(run, request, snapshot.user)?.map(|user| user.id);
+    let merge_request = needed(run, request, snapshot.merge_request)?;
+    let plain = survived(run, request, snapshot.notes)?;
+    let discussions = survived(run, request, snapshot.discussions)?;
+    let mut notes: Vec<NoteView> = Vec::new();
+    for discussion in discussions.into_iter().flatten() {
+        notes.extend(discussion.notes.iter().map(|note| view(note, Some(&discussion.id))));
+    }
+    for note in plain.into_iter().flatten() {
+        if !notes.iter().any(|known| known.id == note.id) {
+            notes.push(view(&note, None));
+        }
+    }
+    if let Some(merge_request) = &merge_request
+        && merge_request.auto_merge.is_none()
+    {
+        run.events.emit(Event::SkipAutoMergeUnknown { reason: "GitLab does not say".into() });
+    }
+    Ok(Seen { own_user, merge_request, notes })
+}
+
+/// What posting cannot do without: a refusal that will stand ends the run before the agent is paid for.
+pub(super) fn needed<T>(run: &Run, request: &Request, read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(error) if request.posts() && !error.info(&run.engine).retryable => match error {
+            Error::GitlabPrior(failure) => Err(Error::GitlabPost(failure)),
+            other => Err(other),
+        },
+        other => survived(run, request, other),
+    }
+}
+
+/// A read that failed is a warning; a refused token ends a run that is to post.
+pub(super) fn survived<T>(run: &Run, request: &Request, read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ Error::GitlabAuth(_)) if request.posts() => Err(error),
+        Err(error) => {
+            run.survive(&error);
+            Ok(None)
+        }
+    }
+}
+
+pub(super) fn view(note: &gitlab::Note, discussion: Option<&str>) -> NoteView {
+    NoteView {
+        id: note.id,
+        body: note.body.clone(),
+        author_id: note.author_id,
+        system: note.system,
+        created_at: note.created_at.clone(),
+        discussion_id: discussion.map(str::to_owned),
+        path: note.position.as_ref().and_then(|position| position.new_path.clone().or(position.old_path.clone())),
+        line: note.position.as_ref().and_then(|position| position.new_line.or(position.old_line)),
+        resolved: note.resolved,
+    }
+}
