@@ -326,7 +326,7 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     // The token characters of the last 15 bytes before `at`, as bits.
     let mut carry = 0_u128;
-    while let Some(block) = bytes
+    'blocks: while let Some(block) = bytes
         .get(at..at + BLOCK)
         .and_then(|block| <&[u8; BLOCK]>::try_from(block).ok())
     {
@@ -339,7 +339,10 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
                 return Some(start);
             }
             if end >= at + BLOCK {
-                break;
+                // The rest of a long run has been looked at, so it is not looked at again block by block.
+                at = end;
+                carry = 0;
+                continue 'blocks;
             }
             runs &= u128::MAX << (end + RUN - at);
         }

@@ -196,6 +196,7 @@ impl Scanner<'_, '_, '_> {
     fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>) -> usize {
         let line = reading.line;
         let mut read = line.end;
+        let mut dashed = false;
         for (index, hit) in reading.hits.iter().enumerate() {
             match hit.action {
                 Action::Prefixed(rule) => self.prefixed(line, hit.at, rule),
@@ -209,7 +210,9 @@ impl Scanner<'_, '_, '_> {
                     self.shift(from, line.start);
                 }
                 Action::Dashes => {
-                    if read <= line.end && line.start + hit.at < read {
+                    // One look finds every marker of the line.
+                    if !dashed {
+                        dashed = true;
                         read = read.max(self.dashes(line, reading.lower));
                     }
                 }
