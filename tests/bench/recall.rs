@@ -1,7 +1,7 @@
 //! Recall and precision of the redaction engine on a corpus of small diffs.
 //!
 //! `DIFFSAN_CORPUS` names a folder with `positives.jsonl` (`id`, `class`, `format`, `diff`, `secrets`) and `negatives.jsonl`
-//! (`id`, `class`, `diff`). Without it the samples below `fixtures/redact` are used.
+//! (`id`, `class`, `diff`). Without it the rules' own samples are used.
 
 #![expect(
     clippy::print_stdout,
@@ -43,13 +43,16 @@ struct Score {
 }
 
 fn main() {
-    let folder = env::var_os("DIFFSAN_CORPUS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/redact"),
-        PathBuf::from,
-    );
     let verbose = env::var_os("DIFFSAN_VERBOSE").is_some();
-    positives(&folder, verbose);
-    negatives(&folder, verbose);
+    let (found, harmless) = match env::var_os("DIFFSAN_CORPUS").map(PathBuf::from) {
+        Some(folder) => (
+            read(&folder.join("positives.jsonl")),
+            read(&folder.join("negatives.jsonl")),
+        ),
+        None => own_samples(),
+    };
+    positives(found, verbose);
+    negatives(harmless, verbose);
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
@@ -60,6 +63,47 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
     text.lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
+}
+
+/// The samples of the rules, each as a new file.
+fn own_samples() -> (Vec<Positive>, Vec<Negative>) {
+    let (mut found, mut harmless) = (Vec::new(), Vec::new());
+    for samples in diffsan::redact::samples() {
+        let class = samples
+            .rule
+            .split('_')
+            .next()
+            .unwrap_or_default()
+            .to_lowercase();
+        for (line, secret) in samples.hits {
+            let (id, format) = (samples.rule.to_owned(), samples.rule.to_owned());
+            let secrets = vec![(*secret).to_owned()];
+            found.push(Positive {
+                id,
+                class: class.clone(),
+                format,
+                diff: new_file(line),
+                secrets,
+            });
+        }
+        for line in samples.misses {
+            let id = samples.rule.to_owned();
+            harmless.push(Negative {
+                id,
+                class: class.clone(),
+                diff: new_file(line),
+            });
+        }
+    }
+    (found, harmless)
+}
+
+fn new_file(text: &str) -> String {
+    let count = text.lines().count();
+    let body: String = text.lines().map(|line| format!("+{line}\n")).collect();
+    format!(
+        "diff --git a/sample b/sample\n--- /dev/null\n+++ b/sample\n@@ -0,0 +1,{count} @@\n{body}"
+    )
 }
 
 /// Every row is a run of its own: nothing learned from one helps another.
@@ -83,10 +127,10 @@ fn leaks(redacted: &str, secret: &str) -> bool {
         .any(|part| memchr::memmem::find(text, part).is_some())
 }
 
-fn positives(folder: &Path, verbose: bool) {
+fn positives(rows: Vec<Positive>, verbose: bool) {
     let mut classes: BTreeMap<String, Score> = BTreeMap::new();
     let mut formats: BTreeMap<(String, String), (Score, String)> = BTreeMap::new();
-    for row in read::<Positive>(&folder.join("positives.jsonl")) {
+    for row in rows {
         let redacted = redact(&row.diff);
         let caught = !row.secrets.iter().any(|secret| leaks(&redacted, secret));
         let changed = row
@@ -152,10 +196,10 @@ fn print_score(name: &str, score: &Score) {
     );
 }
 
-fn negatives(folder: &Path, verbose: bool) {
+fn negatives(rows: Vec<Negative>, verbose: bool) {
     let mut classes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut altered = Vec::new();
-    for row in read::<Negative>(&folder.join("negatives.jsonl")) {
+    for row in rows {
         let redacted = redact(&row.diff);
         let entry = classes.entry(row.class.clone()).or_default();
         for (before, after) in row.diff.lines().zip(redacted.lines()) {
