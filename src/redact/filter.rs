@@ -95,7 +95,7 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         b"#{",
         b"process.env",
         b"os.environ",
-        b"getenv",
+        b"getenv(",
         b"secrets.",
         b"[REDACTED",
         b"%{",
@@ -125,10 +125,17 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         b"this.",
         b"awskms:",
     ];
-    INSIDE
+    // Each of them has one of these: nearly every value is done with after one look.
+    let marked = value
         .iter()
-        .any(|part| memchr::memmem::find(value, part).is_some())
+        .any(|b| matches!(b, b'{' | b'(' | b'<' | b'%' | b'.' | b'[' | b'}'));
+    marked && INSIDE.iter().any(|part| contains(value, part))
         || STARTS.iter().any(|start| value.starts_with(start))
+}
+
+/// Whether `part` is in `text`; for texts too short to prepare a search.
+pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }
 
 /// `xxxxxxxx`, `********`, `0000`, `abcdefgh`, `12345678`, `......`.

@@ -119,7 +119,7 @@ impl Reader<'_> {
         ];
         if FETCHES
             .iter()
-            .any(|word| memchr::memmem::find(&callee, word).is_some())
+            .any(|word| super::filter::contains(&callee, word))
             || matches!(callee.as_slice(), b"t" | b"_" | b"$t" | b"__")
         {
             return None;

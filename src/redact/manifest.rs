@@ -84,6 +84,13 @@ pub(super) fn paired_value(
     out: &mut Vec<Span>,
 ) {
     let text = region.text(line);
+    let first = text
+        .iter()
+        .find(|b| b.is_ascii_alphabetic())
+        .map(u8::to_ascii_lowercase);
+    if !matches!(first, Some(b'n' | b'k' | b'i' | b'v' | b'e' | b'f' | b'p')) {
+        return;
+    }
     let Some((key, value)) = split(text) else {
         return;
     };

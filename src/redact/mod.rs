@@ -38,9 +38,32 @@ pub const TOKEN: &str = "[REDACTED]";
 
 /// How many kinds of secrets the engine tells apart by rules of its own.
 pub fn rule_count() -> usize {
+    all_rules().count()
+}
+
+/// The samples that every rule carries.
+pub fn samples() -> impl Iterator<Item = Samples> {
+    all_rules().map(|rule| Samples {
+        rule: rule.name,
+        hits: rule.hits,
+        misses: rule.misses,
+    })
+}
+
+/// What proves a rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Samples {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Lines with the secret in each.
+    pub hits: &'static [(&'static str, &'static str)],
+    /// Lines that stay as they are.
+    pub misses: &'static [&'static str],
+}
+
+fn all_rules() -> impl Iterator<Item = &'static rule::Rule> {
     rules::RULES
         .iter()
         .chain(contexts::RULES)
-        .map(|group| group.len())
-        .sum()
+        .flat_map(|group| group.iter())
 }

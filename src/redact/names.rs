@@ -287,9 +287,7 @@ fn is_word_list(value: &[u8]) -> bool {
                 b,
                 b'_' | b'-' | b'.' | b' ' | b':' | b'?' | b'!' | b'/' | b','
             )
-    }) && TRADE
-        .iter()
-        .any(|word| memchr::memmem::find(&lower, word).is_some())
+    }) && TRADE.iter().any(|word| filter::contains(&lower, word))
 }
 
 fn is_camel(value: &[u8]) -> bool {

@@ -101,6 +101,13 @@ impl Words {
                 words.extend(keywords.iter().map(|word| word.as_bytes()));
             }
         }
+        // Hosts that hand out short secrets in a path.
+        for rule in rules::RULES.iter().flat_map(|group| group.iter()) {
+            if let Shape::Pattern { keywords, .. } = &rule.shape {
+                let hosts = keywords.iter().map(|word| word.as_bytes());
+                words.extend(hosts.filter(|word| word.len() >= 6 && word.contains(&b'.')));
+            }
+        }
         words.sort_unstable_by_key(|word| word.len());
         let mut kept: Vec<&[u8]> = Vec::new();
         for word in words {
@@ -246,8 +253,18 @@ impl Words {
                 } else {
                     here.eq_ignore_ascii_case(&word.text)
                 };
-                found.then_some(start)
+                (found && !(word.text == b"://" && is_plain_url(bytes, start))).then_some(start)
             })
+    }
+}
+
+/// A URL without `@` has no credentials, one without `%` hides none, and they are many.
+fn is_plain_url(bytes: &[u8], start: usize) -> bool {
+    const REACH: usize = 1024;
+    let window = &bytes[start..bytes.len().min(start + REACH)];
+    match memchr::memchr3(b'@', b'%', b'\n', window) {
+        Some(at) => window[at] == b'\n',
+        None => window.len() < REACH,
     }
 }
 
@@ -440,7 +457,7 @@ mod tests {
     #[test]
     fn a_word_is_found_wherever_it_stands_and_however_it_is_written() {
         for lead in 0..24 {
-            for word in ["Password", "TOKEN", "://", "key", "aPiKeY", "пароль"] {
+            for word in ["Password", "TOKEN", "://u@h", "key", "aPiKeY", "пароль"] {
                 let text = format!("{}{word}", " ".repeat(lead));
                 let found = Candidates::new(text.as_bytes()).next_from(0);
                 assert!(found.is_some_and(|at| at >= lead), "{text:?}: {found:?}");

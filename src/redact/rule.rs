@@ -48,8 +48,6 @@ pub(super) enum Shape {
 /// The characters a secret is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charset {
-    /// `0-9`
-    Digits,
     /// `0-9a-f`
     HexLower,
     /// `0-9A-F`

@@ -149,6 +149,10 @@ impl Scanner<'_, '_, '_> {
             );
             let stop = memchr::memchr(b'\n', &bytes[found..])
                 .map_or(bytes.len(), |newline| found + newline);
+            if self.region.kind == FileKind::Code && !may_hold_literal(&bytes[start..stop]) {
+                at = stop + 1;
+                continue;
+            }
             let line = self.region.line(start, stop);
             at = self.line(line).max(stop + 1);
         }
@@ -535,6 +539,26 @@ impl Scanner<'_, '_, '_> {
             }
         });
     }
+}
+
+/// In source code a literal has quotes or digits or is long; what is not, nor goes on below, needs no reading. Markers of keys do.
+fn may_hold_literal(rest: &[u8]) -> bool {
+    const LONG: usize = 16;
+    let mut run = 0;
+    for &byte in rest {
+        if byte.is_ascii_digit() || matches!(byte, b'"' | b'\'' | b'`' | b'@') {
+            return true;
+        }
+        run = if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
+            run + 1
+        } else {
+            0
+        };
+        if run >= LONG {
+            return true;
+        }
+    }
+    memchr::memmem::find(rest, b"-----").is_some() || goes_on(rest)
 }
 
 /// Whether a name on the line may have its value below.

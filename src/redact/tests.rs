@@ -1,17 +1,9 @@
 //! The engine as a whole: every rule's samples, keys in every wrapping, diffs of every kind.
 
-use super::rule::Rule;
 use super::*;
 
 fn engine() -> Engine {
     Engine::new(&Settings::default(), []).expect("no patterns, no error")
-}
-
-fn all_rules() -> impl Iterator<Item = &'static Rule> {
-    rules::RULES
-        .iter()
-        .chain(contexts::RULES)
-        .flat_map(|group| group.iter())
 }
 
 /// Whether the secret, as often as it is there, and nothing else has gone; another secret on the line may have gone, too,

@@ -374,7 +374,6 @@ impl Charset {
     /// Whether a secret of this kind may hold the byte.
     pub(super) fn contains(self, byte: u8) -> bool {
         match self {
-            Self::Digits => byte.is_ascii_digit(),
             Self::HexLower => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
             Self::HexUpper => matches!(byte, b'0'..=b'9' | b'A'..=b'F'),
             Self::Hex => byte.is_ascii_hexdigit(),
