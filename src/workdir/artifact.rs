@@ -1,0 +1,153 @@
+//! The names of the files in a workdir.
+
+use super::{PARTIAL, RESERVE};
+
+/// Every file diffsan writes into its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Artifact {
+    Run,
+    Events,
+    GitIgnore,
+    RawDiff,
+    PreparedDiff,
+    Diff,
+    Truncation,
+    Redaction,
+    Anchors,
+    PriorDigest,
+    Skip,
+    Prompt,
+    PromptAttempt(u32),
+    AgentRequest,
+    CodexSchema,
+    CodexOutput,
+    AgentRaw,
+    AgentRawAttempt(u32),
+    AgentStdoutAttempt(u32),
+    AgentStderr,
+    AgentStderrAttempt(u32),
+    AgentRun,
+    Validation,
+    Review,
+    PostPlan,
+    PostLedger,
+    PostResults,
+    Html,
+    CodeQuality,
+    Sarif,
+}
+
+impl Artifact {
+    /// Every artifact, numbered ones by their first.
+    pub const ALL: &[Self] = &[
+        Self::Run,
+        Self::Events,
+        Self::GitIgnore,
+        Self::RawDiff,
+        Self::PreparedDiff,
+        Self::Diff,
+        Self::Truncation,
+        Self::Redaction,
+        Self::Anchors,
+        Self::PriorDigest,
+        Self::Skip,
+        Self::Prompt,
+        Self::PromptAttempt(1),
+        Self::AgentRequest,
+        Self::CodexSchema,
+        Self::CodexOutput,
+        Self::AgentRaw,
+        Self::AgentRawAttempt(1),
+        Self::AgentStdoutAttempt(1),
+        Self::AgentStderr,
+        Self::AgentStderrAttempt(1),
+        Self::AgentRun,
+        Self::Validation,
+        Self::Review,
+        Self::PostPlan,
+        Self::PostLedger,
+        Self::PostResults,
+        Self::Html,
+        Self::CodeQuality,
+        Self::Sarif,
+    ];
+
+    /// The file's name.
+    pub fn file_name(self) -> String {
+        match self {
+            Self::Run => "run.json".into(),
+            Self::Events => "events.jsonl".into(),
+            Self::GitIgnore => ".gitignore".into(),
+            Self::RawDiff => "diff.raw.patch".into(),
+            Self::PreparedDiff => "diff.prepared.patch".into(),
+            Self::Diff => "diff.json".into(),
+            Self::Truncation => "truncation.json".into(),
+            Self::Redaction => "redaction.json".into(),
+            Self::Anchors => "anchors.json".into(),
+            Self::PriorDigest => "prior_digest.json".into(),
+            Self::Skip => "skip.json".into(),
+            Self::Prompt => "prompt.txt".into(),
+            Self::PromptAttempt(n) => format!("prompt.attempt{n}.txt"),
+            Self::AgentRequest => "agent.request.json".into(),
+            Self::CodexSchema => "codex-output-schema.json".into(),
+            Self::CodexOutput => "codex-output.json".into(),
+            Self::AgentRaw => "agent.raw.txt".into(),
+            Self::AgentRawAttempt(n) => format!("agent.raw.attempt{n}.txt"),
+            Self::AgentStdoutAttempt(n) => format!("agent.stdout.attempt{n}.txt"),
+            Self::AgentStderr => "agent.stderr.txt".into(),
+            Self::AgentStderrAttempt(n) => format!("agent.stderr.attempt{n}.txt"),
+            Self::AgentRun => "agent.run.json".into(),
+            Self::Validation => "validation.json".into(),
+            Self::Review => "review.json".into(),
+            Self::PostPlan => "post_plan.json".into(),
+            Self::PostLedger => "post_ledger.jsonl".into(),
+            Self::PostResults => "post_results.json".into(),
+            Self::Html => "report.html".into(),
+            Self::CodeQuality => "gl-code-quality-report.json".into(),
+            Self::Sarif => "report.sarif".into(),
+        }
+    }
+
+    /// Whether a file of this name is one of diffsan's own.
+    pub(super) fn owns(name: &str) -> bool {
+        Self::ALL.iter().any(|artifact| {
+            let known = artifact.file_name();
+            known == name || numbered(&known, name)
+        }) || name.strip_suffix(PARTIAL).is_some_and(Self::owns)
+            || name == RESERVE
+    }
+}
+
+/// `agent.raw.attempt1.txt` stands for every number.
+fn numbered(known: &str, name: &str) -> bool {
+    known.split_once('1').is_some_and(|(before, after)| {
+        before.ends_with("attempt")
+            && name
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(after))
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_names_are_removed() {
+        for (name, own) in [
+            ("run.json", true),
+            ("agent.raw.attempt12.txt", true),
+            ("prompt.attempt3.txt", true),
+            ("run.json.partial", true),
+            (".reserve", true),
+            ("agent.raw.attempt.txt", false),
+            ("agent.raw.attemptX.txt", false),
+            ("notes.txt", false),
+            ("my.run.json", false),
+            ("partial", false),
+        ] {
+            assert_eq!(Artifact::owns(name), own, "{name}");
+        }
+    }
+}
