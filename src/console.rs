@@ -105,6 +105,11 @@ impl Console {
         io::stdout().is_terminal()
     }
 
+    /// Whether what goes to stdout keeps its colours.
+    pub fn is_coloured(&self) -> bool {
+        self.choice(&io::stdout()) != anstream::ColorChoice::Never
+    }
+
     /// Whether stderr is a terminal that a person watches.
     pub fn stderr_is_terminal(&self) -> bool {
         io::stderr().is_terminal()

@@ -141,7 +141,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         }
     };
     let run = Arc::new(run);
-    let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab);
+    let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab) && console.is_coloured();
     console.yield_to(Progress::start(watched(args, console)));
     if let (Ok(()), Some(request)) = (&outcome, request) {
         let mut stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
@@ -269,7 +269,11 @@ fn style(common: &CommonArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
         level: loaded.map_or(early, |loaded| loaded.config.logging.level),
         structured: loaded.is_none_or(|loaded| loaded.config.logging.structured),
         document: common.format != Format::Text,
-        colour: common.color,
+        // A job's log is no terminal, but it shows colours.
+        colour: match common.color {
+            ColourChoice::Auto if loaded.is_some_and(|loaded| loaded.ci.log_has_colour) => ColourChoice::Always,
+            chosen => chosen,
+        },
     }
 }
 

@@ -38,6 +38,8 @@ pub struct CiContext {
     pub source_project_id: Option<String>,
     /// This is a job of GitLab CI.
     pub is_gitlab: bool,
+    /// The job's log shows colours and folds sections, and nobody asked it not to.
+    pub log_has_colour: bool,
 }
 
 impl CiContext {
@@ -71,6 +73,9 @@ impl CiContext {
             branch: text("CI_COMMIT_BRANCH"),
             source_project_id: text("CI_MERGE_REQUEST_SOURCE_PROJECT_ID"),
             is_gitlab: env.get("GITLAB_CI").is_some(),
+            log_has_colour: env.get("GITLAB_CI").is_some()
+                && env.get("NO_COLOR").is_none()
+                && env.get("CLICOLOR") != Some("0"),
         }
     }
 }

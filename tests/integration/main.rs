@@ -25,3 +25,4 @@ mod report_browser;
 mod sandbox;
 mod secrets;
 mod tidy;
+mod view;
