@@ -32,31 +32,21 @@ const GAP_LIMIT: usize = 48;
 /// Reads the assignment whose name covers `at`, if there is one. `line` is without its diff prefix.
 pub(super) fn read(line: &[u8], at: usize, kind: FileKind) -> Option<Assignment> {
     let name = name_around(line, at);
-    let reader = Reader {
-        line,
-        kind,
-        name: name.clone(),
-    };
+    let reader = Reader { line, kind, name: name.clone() };
     let (value, form) = reader.value()?;
     (!value.is_empty()).then_some(Assignment { name, value, form })
 }
 
 /// The identifier around `at`, with the dots and dashes that configuration keys are made of.
 pub(super) fn name_around(line: &[u8], at: usize) -> Range<usize> {
-    let inside = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$') || byte >= 0x80
-    };
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$') || byte >= 0x80;
     let floor = at.saturating_sub(NAME_LIMIT);
     let mut start = at;
     while start > floor && inside(line[start - 1]) {
         start -= 1;
     }
     // `\n` and `\t` written out in a string are not part of the name that follows them.
-    if start > 0
-        && line[start - 1] == b'\\'
-        && start < at
-        && matches!(line[start], b'n' | b't' | b'r')
-    {
+    if start > 0 && line[start - 1] == b'\\' && start < at && matches!(line[start], b'n' | b't' | b'r') {
         start += 1;
     }
     let ceiling = line.len().min(at + NAME_LIMIT);
@@ -100,9 +90,7 @@ impl Reader<'_> {
         match self.at(at) {
             quote @ (b'"' | b'\'' | b'`') => Some((quote, 1)),
             b'\\' if matches!(self.at(at + 1), b'"' | b'\'') => Some((self.at(at + 1), 2)),
-            b'\\' if self.at(at + 1) == b'\\' && matches!(self.at(at + 2), b'"' | b'\'') => {
-                Some((self.at(at + 2), 3))
-            }
+            b'\\' if self.at(at + 1) == b'\\' && matches!(self.at(at + 2), b'"' | b'\'') => Some((self.at(at + 2), 3)),
             b'&' if self.line[at..].starts_with(b"&quot;") => Some((b'&', 6)),
             b'%' if self.line[at..].starts_with(b"%22") => Some((b'%', 3)),
             _ => None,
@@ -150,28 +138,14 @@ impl Reader<'_> {
 
     /// `find("#password").type("…")`: where the argument of the call that follows starts.
     fn chained(&self, at: usize, name_quoted: bool) -> Option<usize> {
-        const CALLS: [&[u8]; 9] = [
-            b"type",
-            b"send_keys",
-            b"sendkeys",
-            b"fill",
-            b"setvalue",
-            b"set_value",
-            b"val",
-            b"set",
-            b"clearandtype",
-        ];
+        const CALLS: [&[u8]; 9] =
+            [b"type", b"send_keys", b"sendkeys", b"fill", b"setvalue", b"set_value", b"val", b"set", b"clearandtype"];
         if !name_quoted || self.at(at) != b'.' {
             return None;
         }
-        let word = self.line[at + 1..]
-            .iter()
-            .take(16)
-            .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
-            .count();
+        let word = self.line[at + 1..].iter().take(16).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let call = self.line[at + 1..at + 1 + word].to_ascii_lowercase();
-        (self.at(at + 1 + word) == b'(' && CALLS.contains(&call.as_slice()))
-            .then(|| self.skip_spaces(at + word + 2))
+        (self.at(at + 1 + word) == b'(' && CALLS.contains(&call.as_slice())).then(|| self.skip_spaces(at + word + 2))
     }
 
     /// The next cell of a table.
@@ -179,10 +153,7 @@ impl Reader<'_> {
         let start = self.skip_spaces(at);
         let window = &self.line[start..self.line.len().min(start + VALUE_LIMIT)];
         let cell = window[..memchr::memchr(b'|', window)?].trim_ascii_end();
-        let inner = cell
-            .strip_prefix(b"`")
-            .and_then(|rest| rest.strip_suffix(b"`"))
-            .unwrap_or(cell);
+        let inner = cell.strip_prefix(b"`").and_then(|rest| rest.strip_suffix(b"`")).unwrap_or(cell);
         let shift = usize::from(inner.len() < cell.len());
         Some((start + shift..start + shift + inner.len(), Form::Element))
     }
@@ -194,11 +165,7 @@ impl Reader<'_> {
         }
         let comparison = self.at(at + 1) == b'=';
         next = self.skip_spaces(next);
-        if comparison {
-            self.quoted(next)
-        } else {
-            self.literal(next)
-        }
+        if comparison { self.quoted(next) } else { self.literal(next) }
     }
 
     fn after_colon(&self, at: usize) -> Value {
@@ -246,13 +213,8 @@ impl Reader<'_> {
             return None;
         }
         let window = &self.line[at..self.line.len().min(at + TYPE_LIMIT)];
-        let equals = window
-            .iter()
-            .position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[].|&':?*,".contains(&b)))?;
-        if window[equals] != b'='
-            || window.get(equals + 1) == Some(&b'=')
-            || window.first() == Some(&b'\'')
-        {
+        let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[].|&':?*,".contains(&b)))?;
+        if window[equals] != b'=' || window.get(equals + 1) == Some(&b'=') || window.first() == Some(&b'\'') {
             return None;
         }
         let next = self.skip_spaces(at + equals + 1);
@@ -275,11 +237,9 @@ impl Reader<'_> {
             next += taken;
         }
         const WORDS: [&[u8]; 4] = [b"value", b"content", b"default", b"data-value"];
-        let word = WORDS.iter().find(|word| {
-            self.line
-                .get(next..next + word.len())
-                .is_some_and(|here| here.eq_ignore_ascii_case(word))
-        })?;
+        let word = WORDS
+            .iter()
+            .find(|word| self.line.get(next..next + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word)))?;
         next += word.len();
         if let Some((_, taken)) = self.quote(next) {
             next += taken;
@@ -308,17 +268,12 @@ impl Reader<'_> {
 
     fn plist(&self, at: usize) -> Value {
         let next = self.skip_spaces(at + b"</key>".len());
-        self.line[next..]
-            .starts_with(b"<string>")
-            .then(|| self.element(next + b"<string>".len()))?
+        self.line[next..].starts_with(b"<string>").then(|| self.element(next + b"<string>".len()))?
     }
 
     fn element(&self, at: usize) -> Value {
         let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
-        let end = window
-            .iter()
-            .position(|&b| matches!(b, b'<' | b']'))
-            .unwrap_or(window.len());
+        let end = window.iter().position(|&b| matches!(b, b'<' | b']')).unwrap_or(window.len());
         let value = trim(window, 0..end);
         Some((at + value.start..at + value.end, Form::Element))
     }
@@ -336,11 +291,7 @@ impl Reader<'_> {
         for word in [&b"is "[..], b"is: ", b"was "] {
             if self.line[at..].starts_with(word) {
                 let at = self.skip_spaces(at + word.len());
-                return if self.quote(at).is_some() {
-                    self.quoted(at)
-                } else {
-                    self.bare(at, Form::Doubtful)
-                };
+                return if self.quote(at).is_some() { self.quoted(at) } else { self.bare(at, Form::Doubtful) };
             }
         }
         if let Some(value) = self.skip_type(at) {
@@ -356,10 +307,7 @@ impl Reader<'_> {
             return self.quoted(at);
         }
         let lead = self.line[..self.name.start].trim_ascii();
-        if lead.eq_ignore_ascii_case(b"env")
-            || lead.eq_ignore_ascii_case(b"arg")
-            || lead == b"setenv"
-        {
+        if lead.eq_ignore_ascii_case(b"env") || lead.eq_ignore_ascii_case(b"arg") || lead == b"setenv" {
             return self.bare(at, Form::Bare);
         }
         if lead.is_empty() && self.kind.has_directives() {
@@ -374,17 +322,11 @@ impl Reader<'_> {
     fn skip_type(&self, at: usize) -> Option<usize> {
         const TYPE_LIMIT: usize = 40;
         let window = &self.line[at..self.line.len().min(at + TYPE_LIMIT)];
-        let equals = window
-            .iter()
-            .position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[]().,*&".contains(&b)))?;
+        let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[]().,*&".contains(&b)))?;
         let operator = match &window[equals..] {
             [b':', b'=', ..] => 2,
             // Not the attribute of a tag: `<Pass encoding="base64">`.
-            [b'=', next, ..]
-                if *next != b'=' && matches!(window[..equals].last(), Some(b' ' | b')')) =>
-            {
-                1
-            }
+            [b'=', next, ..] if *next != b'=' && matches!(window[..equals].last(), Some(b' ' | b')')) => 1,
             _ => return None,
         };
         let next = self.skip_spaces(at + equals + operator);
@@ -396,11 +338,7 @@ impl Reader<'_> {
         if self.at(at) == b'-' {
             return None;
         }
-        if self.quote(at).is_some() {
-            self.quoted(at)
-        } else {
-            self.bare(at, Form::Bare)
-        }
+        if self.quote(at).is_some() { self.quoted(at) } else { self.bare(at, Form::Bare) }
     }
 }
 
@@ -424,105 +362,37 @@ mod tests {
         let cases: &[(&str, &str, FileKind)] = &[
             (r#"password = "hunter2""#, "hunter2", FileKind::Code),
             (r#"password: str = "hunter2""#, "hunter2", FileKind::Code),
-            (
-                r#"let password: &'static str = "hunter2";"#,
-                "hunter2",
-                FileKind::Code,
-            ),
+            (r#"let password: &'static str = "hunter2";"#, "hunter2", FileKind::Code),
             (r#"  "password": "hunter2","#, "hunter2", FileKind::Data),
-            (
-                r#"{\"password\":\"hunter2\",\"a\":1}"#,
-                "hunter2",
-                FileKind::Code,
-            ),
+            (r#"{\"password\":\"hunter2\",\"a\":1}"#, "hunter2", FileKind::Code),
             ("password: hunter2", "hunter2", FileKind::Config),
             ("DB_PASSWORD=hunter2", "hunter2", FileKind::Config),
             ("export DB_PASSWORD='hunter2'", "hunter2", FileKind::Shell),
             ("ENV DB_PASSWORD hunter2", "hunter2", FileKind::Config),
-            (
-                "tool --password hunter2 --verbose",
-                "hunter2",
-                FileKind::Shell,
-            ),
-            (
-                "tool --password=hunter2 --verbose",
-                "hunter2",
-                FileKind::Shell,
-            ),
+            ("tool --password hunter2 --verbose", "hunter2", FileKind::Shell),
+            ("tool --password=hunter2 --verbose", "hunter2", FileKind::Shell),
             ("<password>hunter2</password>", "hunter2", FileKind::Markup),
-            (
-                r#"<add key="DbPassword" value="hunter2" />"#,
-                "hunter2",
-                FileKind::Markup,
-            ),
-            (
-                r#"<property name="password">hunter2</property>"#,
-                "hunter2",
-                FileKind::Markup,
-            ),
+            (r#"<add key="DbPassword" value="hunter2" />"#, "hunter2", FileKind::Markup),
+            (r#"<property name="password">hunter2</property>"#, "hunter2", FileKind::Markup),
             (r#"<user password="hunter2"/>"#, "hunter2", FileKind::Markup),
-            (
-                "<key>password</key><string>hunter2</string>",
-                "hunter2",
-                FileKind::Markup,
-            ),
-            (
-                r#"define('DB_PASSWORD', 'hunter2');"#,
-                "hunter2",
-                FileKind::Code,
-            ),
-            (
-                r#"os.environ.get("DB_PASSWORD", "hunter2")"#,
-                "hunter2",
-                FileKind::Code,
-            ),
-            (
-                r#"process.env.DB_PASSWORD || 'hunter2'"#,
-                "hunter2",
-                FileKind::Code,
-            ),
-            (
-                r#"{"name": "DB_PASSWORD", "value": "hunter2"}"#,
-                "hunter2",
-                FileKind::Data,
-            ),
+            ("<key>password</key><string>hunter2</string>", "hunter2", FileKind::Markup),
+            (r#"define('DB_PASSWORD', 'hunter2');"#, "hunter2", FileKind::Code),
+            (r#"os.environ.get("DB_PASSWORD", "hunter2")"#, "hunter2", FileKind::Code),
+            (r#"process.env.DB_PASSWORD || 'hunter2'"#, "hunter2", FileKind::Code),
+            (r#"{"name": "DB_PASSWORD", "value": "hunter2"}"#, "hunter2", FileKind::Data),
             (r#"user.setPassword("hunter2");"#, "hunter2", FileKind::Code),
-            (
-                r#"password: Some("hunter2".into()),"#,
-                "hunter2",
-                FileKind::Code,
-            ),
-            (
-                r#"config["password"] = "hunter2""#,
-                "hunter2",
-                FileKind::Code,
-            ),
+            (r#"password: Some("hunter2".into()),"#, "hunter2", FileKind::Code),
+            (r#"config["password"] = "hunter2""#, "hunter2", FileKind::Code),
             (r#":password => 'hunter2',"#, "hunter2", FileKind::Code),
-            (
-                "Server=db;Uid=u;Password=hunter2;Port=1",
-                "hunter2",
-                FileKind::Unknown,
-            ),
-            (
-                "https://x/y?password=hunter2&z=1",
-                "hunter2",
-                FileKind::Unknown,
-            ),
+            ("Server=db;Uid=u;Password=hunter2;Port=1", "hunter2", FileKind::Unknown),
+            ("https://x/y?password=hunter2&z=1", "hunter2", FileKind::Unknown),
             ("${DB_PASSWORD:-hunter2}", "hunter2", FileKind::Shell),
             ("password := `hunter2`", "hunter2", FileKind::Code),
-            (
-                "CREATE USER u WITH PASSWORD 'hunter2';",
-                "hunter2",
-                FileKind::Code,
-            ),
+            ("CREATE USER u WITH PASSWORD 'hunter2';", "hunter2", FileKind::Code),
         ];
         for (line, expected, kind) in cases {
-            let at = line
-                .to_ascii_lowercase()
-                .find("password")
-                .expect("the sample names a password");
-            let found =
-                read(line.as_bytes(), at, *kind).unwrap_or_else(|| panic!("no value in {line}"));
+            let at = line.to_ascii_lowercase().find("password").expect("the sample names a password");
+            let found = read(line.as_bytes(), at, *kind).unwrap_or_else(|| panic!("no value in {line}"));
             assert_eq!(&line[found.value], *expected, "{line}");
         }
     }

@@ -26,10 +26,7 @@ pub(super) fn surprise(value: &[u8]) -> f32 {
     if value.len() < 2 {
         return 0.0;
     }
-    let total: u32 = value
-        .windows(2)
-        .map(|pair| u32::from(cost(pair[0], pair[1])))
-        .sum();
+    let total: u32 = value.windows(2).map(|pair| u32::from(cost(pair[0], pair[1]))).sum();
     total as f32 / 16.0 / (value.len() - 1) as f32
 }
 
@@ -53,13 +50,10 @@ fn cost(left: u8, right: u8) -> u8 {
     const UPPER_AFTER_LOWER: u8 = 72;
     match (left, right) {
         (b'0'..=b'9', b'0'..=b'9') => DIGIT_TO_DIGIT,
-        (b'0'..=b'9', b'a'..=b'z' | b'A'..=b'Z') | (b'a'..=b'z' | b'A'..=b'Z', b'0'..=b'9') => {
-            TO_OR_FROM_DIGIT
-        }
+        (b'0'..=b'9', b'a'..=b'z' | b'A'..=b'Z') | (b'a'..=b'z' | b'A'..=b'Z', b'0'..=b'9') => TO_OR_FROM_DIGIT,
         (b'a'..=b'z', b'A'..=b'Z') => UPPER_AFTER_LOWER,
         (b'a'..=b'z' | b'A'..=b'Z', b'a'..=b'z' | b'A'..=b'Z') => {
-            PAIRS[usize::from(left.to_ascii_lowercase() - b'a')]
-                [usize::from(right.to_ascii_lowercase() - b'a')]
+            PAIRS[usize::from(left.to_ascii_lowercase() - b'a')][usize::from(right.to_ascii_lowercase() - b'a')]
         }
         _ => SEPARATOR,
     }

@@ -11,9 +11,7 @@ pub(super) static RULES: &[&[Rule]] = &[commands::RULES, calls::RULES, stored::R
 
 /// Whether the rule is one of these: their values are filtered like those of generic assignments.
 pub(super) fn is_one(rule: &'static Rule) -> bool {
-    RULES
-        .iter()
-        .any(|group| group.as_ptr_range().contains(&std::ptr::from_ref(rule)))
+    RULES.iter().any(|group| group.as_ptr_range().contains(&std::ptr::from_ref(rule)))
 }
 
 const fn context(
@@ -23,18 +21,7 @@ const fn context(
     hits: &'static [(&'static str, &'static str)],
     misses: &'static [&'static str],
 ) -> Rule {
-    Rule {
-        name,
-        shape: Shape::Pattern {
-            keywords,
-            regex,
-            near: false,
-        },
-        entropy: 0.0,
-        allow: &[],
-        hits,
-        misses,
-    }
+    Rule { name, shape: Shape::Pattern { keywords, regex, near: false }, entropy: 0.0, allow: &[], hits, misses }
 }
 
 /// The same rule, with values it lets pass.

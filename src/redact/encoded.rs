@@ -49,10 +49,7 @@ fn is_run_byte(byte: u8) -> bool {
 
 fn decode_run(line: &[u8], start: usize, end: usize, each: &mut impl FnMut(Decoded)) {
     let run = &line[start..end];
-    if run.len() >= SHORTEST_HEX
-        && run.len().is_multiple_of(2)
-        && run.iter().all(u8::is_ascii_hexdigit)
-    {
+    if run.len() >= SHORTEST_HEX && run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
         if let Some(text) = hex(&run[..run.len().min(LONGEST)]) {
             each(Decoded { start, end, text });
         }
@@ -69,32 +66,20 @@ fn decode_run(line: &[u8], start: usize, end: usize, each: &mut impl FnMut(Decod
         return;
     }
     if let Some(text) = base64(run) {
-        each(Decoded {
-            start: from,
-            end,
-            text,
-        });
+        each(Decoded { start: from, end, text });
     }
 }
 
 fn base64(run: &[u8]) -> Option<Vec<u8>> {
     let run = &run[..run.len().min(LONGEST)];
-    let engine = if run.iter().any(|b| matches!(b, b'-' | b'_')) {
-        &URL_SAFE
-    } else {
-        &STANDARD
-    };
+    let engine = if run.iter().any(|b| matches!(b, b'-' | b'_')) { &URL_SAFE } else { &STANDARD };
     let trimmed = run.len() - run.iter().rev().take_while(|&&b| b == b'=').count();
     // The head decides cheaply: identifiers and hashes do not decode to text.
     let head = engine.decode(&run[..16.min(trimmed) / 4 * 4]).ok()?;
     if !is_text(&head) {
         return None;
     }
-    let usable = if trimmed % 4 == 1 {
-        trimmed - 1
-    } else {
-        trimmed
-    };
+    let usable = if trimmed % 4 == 1 { trimmed - 1 } else { trimmed };
     let text = engine.decode(&run[..usable]).ok()?;
     is_text(&text).then_some(text)
 }
@@ -121,24 +106,14 @@ fn percent(line: &[u8], each: &mut impl FnMut(Decoded)) {
         }
         let inside = |b: u8| {
             b.is_ascii_alphanumeric()
-                || matches!(
-                    b,
-                    b'%' | b'-' | b'_' | b'.' | b'~' | b'+' | b'/' | b':' | b'*' | b'!'
-                )
+                || matches!(b, b'%' | b'-' | b'_' | b'.' | b'~' | b'+' | b'/' | b':' | b'*' | b'!')
         };
-        let start = line[at..sign]
-            .iter()
-            .rposition(|&b| !inside(b))
-            .map_or(at, |found| at + found + 1);
+        let start = line[at..sign].iter().rposition(|&b| !inside(b)).map_or(at, |found| at + found + 1);
         let length = line[start..].iter().take_while(|&&b| inside(b)).count();
         let run = &line[start..start + length.min(LONGEST)];
         let escapes = (0..run.len()).filter(|&at| is_escape(run, at)).count();
         if escapes >= 2 && run.len() >= 16 {
-            each(Decoded {
-                start,
-                end: start + length,
-                text: percent_encoding::percent_decode(run).collect(),
-            });
+            each(Decoded { start, end: start + length, text: percent_encoding::percent_decode(run).collect() });
         }
         at = start + length.max(1);
     }
@@ -152,9 +127,6 @@ fn is_escape(line: &[u8], at: usize) -> bool {
 
 /// Nearly all printable.
 fn is_text(bytes: &[u8]) -> bool {
-    let odd = bytes
-        .iter()
-        .filter(|b| !(b.is_ascii_graphic() || matches!(b, b' ' | b'\n' | b'\r' | b'\t')))
-        .count();
+    let odd = bytes.iter().filter(|b| !(b.is_ascii_graphic() || matches!(b, b' ' | b'\n' | b'\r' | b'\t'))).count();
     !bytes.is_empty() && odd * 20 <= bytes.len()
 }

@@ -38,12 +38,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            extra_patterns: Vec::new(),
-            allow_patterns: Vec::new(),
-            allow_paths: Vec::new(),
-        }
+        Self { enabled: true, extra_patterns: Vec::new(), allow_patterns: Vec::new(), allow_paths: Vec::new() }
     }
 }
 
@@ -92,23 +87,11 @@ pub struct DiffRedaction {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("secrets.extra_patterns[{index}] `{pattern}` is not a usable pattern")]
-    ExtraPattern {
-        index: usize,
-        pattern: String,
-        source: Box<regex::Error>,
-    },
+    ExtraPattern { index: usize, pattern: String, source: Box<regex::Error> },
     #[error("secrets.allow_patterns[{index}] `{pattern}` is not a usable pattern")]
-    AllowPattern {
-        index: usize,
-        pattern: String,
-        source: Box<regex::Error>,
-    },
+    AllowPattern { index: usize, pattern: String, source: Box<regex::Error> },
     #[error("secrets.allow_paths[{index}] `{pattern}` is not a usable glob")]
-    AllowPath {
-        index: usize,
-        pattern: String,
-        source: globset::Error,
-    },
+    AllowPath { index: usize, pattern: String, source: globset::Error },
 }
 
 /// Removes secrets; one for the whole run, shared by all threads.
@@ -130,25 +113,18 @@ struct Memory {
 
 impl Engine {
     /// An engine that knows `known` as secrets from the start.
-    pub fn new(
-        settings: &Settings,
-        known: impl IntoIterator<Item = String>,
-    ) -> Result<Self, EngineError> {
+    pub fn new(settings: &Settings, known: impl IntoIterator<Item = String>) -> Result<Self, EngineError> {
         let engine = Self {
             enabled: settings.enabled,
-            extra: patterns(&settings.extra_patterns, |index, pattern, source| {
-                EngineError::ExtraPattern {
-                    index,
-                    pattern,
-                    source,
-                }
+            extra: patterns(&settings.extra_patterns, |index, pattern, source| EngineError::ExtraPattern {
+                index,
+                pattern,
+                source,
             })?,
-            allow: patterns(&settings.allow_patterns, |index, pattern, source| {
-                EngineError::AllowPattern {
-                    index,
-                    pattern,
-                    source,
-                }
+            allow: patterns(&settings.allow_patterns, |index, pattern, source| EngineError::AllowPattern {
+                index,
+                pattern,
+                source,
             })?,
             allow_paths: globs(&settings.allow_paths)?,
             memory: RwLock::default(),
@@ -180,19 +156,9 @@ impl Engine {
 
     /// Likewise, with so many threads at most.
     pub fn redact_diff_with(&self, raw: &[u8], threads: usize) -> DiffRedaction {
-        let parts = walk::cuts(
-            raw,
-            if raw.len() < THREAD_BYTES {
-                1
-            } else {
-                threads.max(1)
-            },
-        );
+        let parts = walk::cuts(raw, if raw.len() < THREAD_BYTES { 1 } else { threads.max(1) });
         let read = in_parallel(&parts, |start, end| self.read_part(raw, start, end));
-        let mut spans: Vec<Span> = read
-            .iter()
-            .flat_map(|part| part.spans.iter().copied())
-            .collect();
+        let mut spans: Vec<Span> = read.iter().flat_map(|part| part.spans.iter().copied()).collect();
         span::union(&mut spans);
         self.learn_all(spans.iter().filter_map(|span| worth_learning(span, raw)));
         let known = self.known();
@@ -205,10 +171,7 @@ impl Engine {
         let walked: Vec<&Walked> = read.iter().map(|part| &part.walked).collect();
         let matches = self.matches(raw, &spans, &walked);
         self.count(Output::Prompt, spans.iter().map(|span| span.name));
-        DiffRedaction {
-            bytes: RedactedBytes::new(replace(raw, &spans)),
-            matches,
-        }
+        DiffRedaction { bytes: RedactedBytes::new(replace(raw, &spans)), matches }
     }
 
     /// Removes the secrets of any other text.
@@ -220,8 +183,7 @@ impl Engine {
         }
         let bytes = replace(text.as_bytes(), &spans);
         Redacted::new(
-            String::from_utf8(bytes)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
         )
     }
 
@@ -237,21 +199,13 @@ impl Engine {
 
     /// How many replacements each rule has made in each output so far. An output with none has an empty entry.
     pub fn audit(&self) -> BTreeMap<Output, BTreeMap<String, u64>> {
-        self.audit
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.audit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn spans(&self, text: &[u8]) -> Vec<Span> {
         let mut spans = Vec::new();
         if self.enabled {
-            let region = Region {
-                bytes: text,
-                prefix: 0,
-                kind: FileKind::Unknown,
-                path: b"",
-            };
+            let region = Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"" };
             self.read_region(&region, &mut Scratch::default(), &mut spans);
         }
         self.known().find(text, &mut spans);
@@ -260,13 +214,7 @@ impl Engine {
     }
 
     fn known(&self) -> Arc<Known> {
-        Arc::clone(
-            &self
-                .memory
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .known,
-        )
+        Arc::clone(&self.memory.read().unwrap_or_else(PoisonError::into_inner).known)
     }
 
     fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) {
@@ -306,14 +254,7 @@ impl Engine {
             let mut scratch = Scratch::default();
             let mut allowed: Option<(usize, bool)> = None;
             for section in &walked.sections {
-                self.read_section(
-                    raw,
-                    section,
-                    &walked,
-                    &mut allowed,
-                    &mut scratch,
-                    &mut spans,
-                );
+                self.read_section(raw, section, &walked, &mut allowed, &mut scratch, &mut spans);
             }
         }
         Part { walked, spans }
@@ -330,34 +271,20 @@ impl Engine {
     ) {
         let file = section.path.map(|index| &walked.files[index]);
         if section.lines.is_some()
-            && let (Some(index), Some(file), false) =
-                (section.path, file, self.allow_paths.is_empty())
+            && let (Some(index), Some(file), false) = (section.path, file, self.allow_paths.is_empty())
         {
             let skip = match allowed {
                 Some((known, skip)) if *known == index => *skip,
-                _ => self
-                    .allow_paths
-                    .is_match(String::from_utf8_lossy(&file.path).as_ref()),
+                _ => self.allow_paths.is_match(String::from_utf8_lossy(&file.path).as_ref()),
             };
             *allowed = Some((index, skip));
             if skip {
                 return;
             }
         }
-        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| {
-            (file.kind, file.path.as_slice())
-        });
-        let (prefix, kind) = if section.lines.is_some() {
-            (1, kind)
-        } else {
-            (0, FileKind::Unknown)
-        };
-        let region = Region {
-            bytes: &raw[section.start..section.end],
-            prefix,
-            kind,
-            path,
-        };
+        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| (file.kind, file.path.as_slice()));
+        let (prefix, kind) = if section.lines.is_some() { (1, kind) } else { (0, FileKind::Unknown) };
+        let region = Region { bytes: &raw[section.start..section.end], prefix, kind, path };
         let from = spans.len();
         self.read_region(&region, scratch, spans);
         for span in &mut spans[from..] {
@@ -373,9 +300,7 @@ impl Engine {
         let mut at = from;
         while at < spans.len() {
             let value = &region.bytes[spans[at].start..spans[at].end];
-            if is_marker(region.bytes, &spans[at])
-                || self.allow.iter().any(|pattern| pattern.is_match(value))
-            {
+            if is_marker(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
                 spans.swap_remove(at);
             } else {
                 at += 1;
@@ -389,8 +314,8 @@ impl Engine {
     fn read_extra(&self, region: &Region<'_>, spans: &mut Vec<Span>) {
         let mut start = 0;
         while start < region.bytes.len() {
-            let stop = memchr::memchr(b'\n', &region.bytes[start..])
-                .map_or(region.bytes.len(), |newline| start + newline);
+            let stop =
+                memchr::memchr(b'\n', &region.bytes[start..]).map_or(region.bytes.len(), |newline| start + newline);
             let line = region.line(start, stop);
             for (index, pattern) in self.extra.iter().enumerate() {
                 for captures in pattern.captures_iter(region.text(line)) {
@@ -420,7 +345,11 @@ impl Engine {
             let place = places.of(span.start);
             let path = place.path.map(|path| self.path_text(path));
             let joins = is_key(span.name)
-                && block.as_ref().is_some_and(|(name, at, line)| *name == span.name && *at == path && matches!((line, place.line), (Some(last), Some(this)) if this.abs_diff(*last) <= 2));
+                && block.as_ref().is_some_and(|(name, at, line)| {
+                    *name == span.name
+                        && *at == path
+                        && matches!((line, place.line), (Some(last), Some(this)) if this.abs_diff(*last) <= 2)
+                });
             if joins {
                 hasher.update(value);
                 if let Some(last) = matches.last_mut() {
@@ -459,10 +388,7 @@ struct Part {
     spans: Vec<Span>,
 }
 
-fn in_parallel<T: Send>(
-    parts: &[(usize, usize)],
-    read: impl Fn(usize, usize) -> T + Sync,
-) -> Vec<T> {
+fn in_parallel<T: Send>(parts: &[(usize, usize)], read: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
     if let [(start, end)] = parts {
         return vec![read(*start, *end)];
     }
@@ -481,10 +407,7 @@ fn in_parallel<T: Send>(
             })
             .collect();
         // A reader that panicked is asked again here, so that the panic is not lost.
-        handles
-            .into_iter()
-            .map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end)))
-            .collect()
+        handles.into_iter().map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end))).collect()
     })
 }
 
@@ -519,23 +442,14 @@ fn worth_learning(span: &Span, raw: &[u8]) -> Option<Vec<u8>> {
     let letters = value.iter().any(u8::is_ascii_alphabetic);
     let telling = match span.name {
         Name::Known => false,
-        Name::Generic(_) => {
-            digits && letters && value.len() >= 6 || value.len() >= 10 && chance::is_random(value)
-        }
-        Name::Rule(_) | Name::Extra(_) => {
-            digits && letters && value.len() >= 6 || value.len() >= 16
-        }
+        Name::Generic(_) => digits && letters && value.len() >= 6 || value.len() >= 10 && chance::is_random(value),
+        Name::Rule(_) | Name::Extra(_) => digits && letters && value.len() >= 6 || value.len() >= 16,
     };
     telling.then(|| value.to_vec())
 }
 
 fn is_key(name: Name) -> bool {
-    matches!(
-        name,
-        Name::Rule(
-            "PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"
-        )
-    )
+    matches!(name, Name::Rule("PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"))
 }
 
 fn replace(raw: &[u8], spans: &[Span]) -> Vec<u8> {
@@ -579,17 +493,9 @@ fn globs(texts: &[String]) -> Result<GlobSet, EngineError> {
     let mut set = GlobSetBuilder::new();
     for (index, text) in texts.iter().enumerate() {
         let glob = GlobBuilder::new(text).literal_separator(true).build();
-        set.add(glob.map_err(|source| EngineError::AllowPath {
-            index,
-            pattern: clipped(text),
-            source,
-        })?);
+        set.add(glob.map_err(|source| EngineError::AllowPath { index, pattern: clipped(text), source })?);
     }
-    set.build().map_err(|source| EngineError::AllowPath {
-        index: 0,
-        pattern: String::new(),
-        source,
-    })
+    set.build().map_err(|source| EngineError::AllowPath { index: 0, pattern: String::new(), source })
 }
 
 fn clipped(text: &str) -> String {

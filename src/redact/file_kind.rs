@@ -19,15 +19,8 @@ pub(super) enum FileKind {
 
 impl FileKind {
     pub(super) fn of(path: &[u8]) -> Self {
-        let name = path
-            .rsplit(|&b| b == b'/')
-            .next()
-            .unwrap_or(path)
-            .to_ascii_lowercase();
-        let extension = name
-            .iter()
-            .rposition(|&b| b == b'.')
-            .map_or(&b""[..], |dot| &name[dot + 1..]);
+        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
+        let extension = name.iter().rposition(|&b| b == b'.').map_or(&b""[..], |dot| &name[dot + 1..]);
         if name.starts_with(b".env")
             || name.starts_with(b"dockerfile")
             || name.starts_with(b"containerfile")
@@ -36,24 +29,18 @@ impl FileKind {
             return Self::Config;
         }
         match extension {
-            b"yml" | b"yaml" | b"properties" | b"ini" | b"cfg" | b"conf" | b"cnf" | b"config"
-            | b"service" | b"npmrc" | b"pypirc" | b"netrc" | b"pgpass" | b"editorconfig"
-            | b"dockerfile" | b"htpasswd" | b"toml" | b"sample" | b"example" | b"dist" | b"cf"
-            | b"rc" | b"credentials" | b"envrc" | b"s3cfg" | b"boto" | b"my" | b"wgetrc"
-            | b"curlrc" | b"list" => Self::Config,
-            b"sh" | b"bash" | b"zsh" | b"fish" | b"ksh" | b"bat" | b"cmd" | b"ps1" | b"psm1"
-            | b"mk" => Self::Shell,
-            b"xml" | b"html" | b"htm" | b"xhtml" | b"plist" | b"csproj" | b"xaml" | b"svg"
-            | b"jsp" => Self::Markup,
-            b"json" | b"json5" | b"jsonc" | b"tf" | b"tfvars" | b"hcl" | b"tfstate" | b"ipynb"
-            | b"har" => Self::Data,
-            b"md" | b"txt" | b"rst" | b"adoc" | b"log" | b"csv" | b"tsv" | b"" => {
-                match name.as_slice() {
-                    b"makefile" | b"jenkinsfile" | b"procfile" | b"vagrantfile" => Self::Shell,
-                    b"credentials" | b"config" | b"hosts" => Self::Config,
-                    _ => Self::Unknown,
-                }
-            }
+            b"yml" | b"yaml" | b"properties" | b"ini" | b"cfg" | b"conf" | b"cnf" | b"config" | b"service"
+            | b"npmrc" | b"pypirc" | b"netrc" | b"pgpass" | b"editorconfig" | b"dockerfile" | b"htpasswd" | b"toml"
+            | b"sample" | b"example" | b"dist" | b"cf" | b"rc" | b"credentials" | b"envrc" | b"s3cfg" | b"boto"
+            | b"my" | b"wgetrc" | b"curlrc" | b"list" => Self::Config,
+            b"sh" | b"bash" | b"zsh" | b"fish" | b"ksh" | b"bat" | b"cmd" | b"ps1" | b"psm1" | b"mk" => Self::Shell,
+            b"xml" | b"html" | b"htm" | b"xhtml" | b"plist" | b"csproj" | b"xaml" | b"svg" | b"jsp" => Self::Markup,
+            b"json" | b"json5" | b"jsonc" | b"tf" | b"tfvars" | b"hcl" | b"tfstate" | b"ipynb" | b"har" => Self::Data,
+            b"md" | b"txt" | b"rst" | b"adoc" | b"log" | b"csv" | b"tsv" | b"" => match name.as_slice() {
+                b"makefile" | b"jenkinsfile" | b"procfile" | b"vagrantfile" => Self::Shell,
+                b"credentials" | b"config" | b"hosts" => Self::Config,
+                _ => Self::Unknown,
+            },
             extension if extension.ends_with(b"rc") => Self::Config,
             extension if CODE.contains(&extension) => Self::Code,
             _ => Self::Unknown,
@@ -62,11 +49,7 @@ impl FileKind {
 
     /// Whether the file is there to hold one secret, so that a line by itself can be it.
     pub(super) fn is_secret_file(path: &[u8]) -> bool {
-        let name = path
-            .rsplit(|&b| b == b'/')
-            .next()
-            .unwrap_or(path)
-            .to_ascii_lowercase();
+        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
         let stem = name.strip_suffix(b".txt").unwrap_or(&name);
         const NAMES: [&[u8]; 22] = [
             b"master.key",
@@ -105,17 +88,10 @@ impl FileKind {
 
     /// Whether every line of the file is `user:password`.
     pub(super) fn is_user_file(path: &[u8]) -> bool {
-        let name = path
-            .rsplit(|&b| b == b'/')
-            .next()
-            .unwrap_or(path)
-            .to_ascii_lowercase();
+        let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
         name.ends_with(b"htpasswd")
             || name.ends_with(b".secrets")
-            || matches!(
-                name.as_slice(),
-                b"shadow" | b"master.passwd" | b".htdigest" | b"sasl_passwd" | b"gshadow"
-            )
+            || matches!(name.as_slice(), b"shadow" | b"master.passwd" | b".htdigest" | b"sasl_passwd" | b"gshadow")
     }
 
     /// Whether `name: word` and `name=word` give a literal here.

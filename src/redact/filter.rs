@@ -11,23 +11,11 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 
 /// The passwords of examples: `password123`, `abc123`.
 fn is_dummy(value: &[u8]) -> bool {
-    let digits = value
-        .iter()
-        .rev()
-        .take_while(|b| b.is_ascii_digit())
-        .count();
+    let digits = value.iter().rev().take_while(|b| b.is_ascii_digit()).count();
     let (word, number) = value.split_at(value.len() - digits);
     matches!(
         word.to_ascii_lowercase().as_slice(),
-        b"password"
-            | b"abc"
-            | b"secret"
-            | b"foo"
-            | b"changeme"
-            | b"qwerty"
-            | b"test"
-            | b"dummy"
-            | b"example"
+        b"password" | b"abc" | b"secret" | b"foo" | b"changeme" | b"qwerty" | b"test" | b"dummy" | b"example"
     ) && matches!(number, b"1" | b"12" | b"123" | b"1234" | b"12345")
 }
 
@@ -43,43 +31,28 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
                 Some(b'{' | b'(' | b'[') => true,
                 // Not the `$2b$` of a hash, nor a password that happens to start so.
                 Some(next) if next.is_ascii_alphabetic() || *next == b'_' => {
-                    rest.iter().all(|b| {
-                        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'>')
-                    }) && !(rest.iter().any(u8::is_ascii_digit)
-                        && crate::redact::chance::is_random(rest))
+                    rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'>'))
+                        && !(rest.iter().any(u8::is_ascii_digit) && crate::redact::chance::is_random(rest))
                 }
                 None => true,
                 _ => rest.iter().all(|&b| b == b'$'),
             };
         }
         b'<' => {
-            return last == b'>'
-                || rest
-                    .iter()
-                    .all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' '));
+            return last == b'>' || rest.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' '));
         }
         b'%' if last == b'%' && value.len() > 1 => return true,
         b'%' => return rest.len() <= 4 || matches!(rest[0], b'(' | b'{'),
         // Ciphertext of Jenkins and Maven stands in braces, too.
-        b'{' | b'[' | b'('
-            if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) =>
-        {
-            return value.len() < 24
-                || !rest.iter().any(u8::is_ascii_digit)
-                || !crate::redact::chance::is_random(rest);
+        b'{' | b'[' | b'(' if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) => {
+            return value.len() < 24 || !rest.iter().any(u8::is_ascii_digit) || !crate::redact::chance::is_random(rest);
         }
         b'@' if matches!(rest.first(), Some(b'{' | b'@' | b'(')) => return true,
         b'#' if matches!(rest.first(), Some(b'{')) => return true,
-        b'!' if matches!(
-            rest,
-            b"vault" | b"secret" | b"reference" | b"env_var" | b"include"
-        ) =>
-        {
+        b'!' if matches!(rest, b"vault" | b"secret" | b"reference" | b"env_var" | b"include") => {
             return true;
         }
-        b'!' if rest.first().is_some_and(u8::is_ascii_uppercase)
-            && rest.iter().all(u8::is_ascii_alphabetic) =>
-        {
+        b'!' if rest.first().is_some_and(u8::is_ascii_uppercase) && rest.iter().all(u8::is_ascii_alphabetic) => {
             return true;
         }
         b'_' if value.len() > 4 && value.starts_with(b"__") && value.ends_with(b"__") => {
@@ -126,11 +99,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         b"awskms:",
     ];
     // Each of them has one of these: nearly every value is done with after one look.
-    let marked = value
-        .iter()
-        .any(|b| matches!(b, b'{' | b'(' | b'<' | b'%' | b'.' | b'[' | b'}'));
-    marked && INSIDE.iter().any(|part| contains(value, part))
-        || STARTS.iter().any(|start| value.starts_with(start))
+    let marked = value.iter().any(|b| matches!(b, b'{' | b'(' | b'<' | b'%' | b'.' | b'[' | b'}'));
+    marked && INSIDE.iter().any(|part| contains(value, part)) || STARTS.iter().any(|start| value.starts_with(start))
 }
 
 /// Whether `part` is in `text`; for texts too short to prepare a search.
@@ -154,10 +124,7 @@ pub(super) fn is_mask(value: &[u8]) -> bool {
     if distinct <= 2 && value.len() >= 3 {
         return true;
     }
-    let marks = value
-        .iter()
-        .filter(|b| matches!(b, b'*' | b'.' | b'x' | b'X' | b'?' | b'#' | b'-' | b'_'))
-        .count();
+    let marks = value.iter().filter(|b| matches!(b, b'*' | b'.' | b'x' | b'X' | b'?' | b'#' | b'-' | b'_')).count();
     if value.len() >= 6 && marks * 5 >= value.len() * 4 {
         return true;
     }
@@ -173,9 +140,7 @@ fn longest_run(value: &[u8]) -> usize {
 
 /// The longest run in which every character follows the one before it: `abcdef`, `123456`.
 fn longest_staircase(value: &[u8]) -> usize {
-    longest(value, |left, right| {
-        right == left.wrapping_add(1) || (left, right) == (b'9', b'0')
-    })
+    longest(value, |left, right| right == left.wrapping_add(1) || (left, right) == (b'9', b'0'))
 }
 
 fn longest_repeat(value: &[u8]) -> usize {
@@ -185,11 +150,7 @@ fn longest_repeat(value: &[u8]) -> usize {
     let mut best = 0;
     let mut run = 0;
     for at in 2..value.len() {
-        run = if value[at] == value[at - 2] {
-            run + 1
-        } else {
-            0
-        };
+        run = if value[at] == value[at - 2] { run + 1 } else { 0 };
         best = best.max(run + 2);
     }
     best
@@ -198,11 +159,7 @@ fn longest_repeat(value: &[u8]) -> usize {
 fn longest(value: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
     let (mut best, mut run) = (1, 1);
     for pair in value.windows(2) {
-        run = if follows(pair[0], pair[1]) {
-            run + 1
-        } else {
-            1
-        };
+        run = if follows(pair[0], pair[1]) { run + 1 } else { 1 };
         best = best.max(run);
     }
     best
@@ -244,9 +201,7 @@ fn filler_word(rest: &[u8]) -> Option<usize> {
             .build(FILLER_WORDS)
             .ok()
     });
-    let found = words
-        .as_ref()?
-        .find(Input::new(rest).anchored(Anchored::Yes))?;
+    let found = words.as_ref()?.find(Input::new(rest).anchored(Anchored::Yes))?;
     Some(found.end())
 }
 
@@ -267,17 +222,15 @@ pub(super) fn is_hex_digest(value: &[u8]) -> bool {
 /// `sha256-…`, `sha512:…`, `h1:…`, `md5=…`: a checksum that says so.
 pub(super) fn is_labelled_digest(value: &[u8]) -> bool {
     const LABELS: [&[u8]; 12] = [
-        b"sha1", b"sha224", b"sha256", b"sha384", b"sha512", b"md5", b"h1:", b"blake2", b"blake3",
-        b"etag", b"crc32", b"W/",
+        b"sha1", b"sha224", b"sha256", b"sha384", b"sha512", b"md5", b"h1:", b"blake2", b"blake3", b"etag", b"crc32",
+        b"W/",
     ];
     LABELS.iter().any(|label| value.starts_with(label))
 }
 
 /// A dotted, dashed or snake-cased name, a path, a plain URL, a version, a number: something written, not drawn.
 pub(super) fn is_written(value: &[u8]) -> bool {
-    value
-        .iter()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':' | b'_' | b','))
+    value.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':' | b'_' | b','))
         || value.starts_with(b"/")
             && memchr::memchr(b'/', &value[1..]).is_some()
             && !crate::redact::chance::is_random(value)
@@ -295,16 +248,10 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     let Some(&first) = value.first() else {
         return true;
     };
-    if !(first.is_ascii_alphabetic()
-        || matches!(first, b'_' | b'&' | b'*' | b'$' | b'@' | b'!' | b'(' | b'['))
-    {
+    if !(first.is_ascii_alphabetic() || matches!(first, b'_' | b'&' | b'*' | b'$' | b'@' | b'!' | b'(' | b'[')) {
         return false;
     }
-    let name = value
-        .iter()
-        .skip(1)
-        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_')))
-        .map(|at| at + 1);
+    let name = value.iter().skip(1).position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_'))).map(|at| at + 1);
     match name {
         None => false,
         Some(at) => match value[at] {

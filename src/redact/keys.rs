@@ -20,19 +20,11 @@ pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> us
     let mut open = false;
     while let Some(marker) = next_marker(region.bytes, at, line.end) {
         if marker.begins {
-            let body = Body {
-                region,
-                name: marker.name,
-                lead: &region.bytes[line.start..marker.start],
-            };
+            let body = Body { region, name: marker.name, lead: &region.bytes[line.start..marker.start] };
             read = read.max(body.forward(marker.end, line, out));
             open = true;
         } else if !open {
-            let body = Body {
-                region,
-                name: marker.name,
-                lead: &region.bytes[line.start..marker.start],
-            };
+            let body = Body { region, name: marker.name, lead: &region.bytes[line.start..marker.start] };
             body.backward(marker.start, line, out);
         }
         if !marker.begins {
@@ -57,9 +49,8 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
         return line.end;
     }
     let is_full = |line: Line| {
-        solid(region.text(line)).is_some_and(|core| {
-            core.len() == width && (!hex || core.iter().all(u8::is_ascii_hexdigit))
-        })
+        solid(region.text(line))
+            .is_some_and(|core| core.len() == width && (!hex || core.iter().all(u8::is_ascii_hexdigit)))
     };
     let mut lines = vec![line];
     let mut first = line;
@@ -83,10 +74,7 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
         lines.push(next);
         last = next;
     }
-    if let Some(before) = region
-        .previous(first)
-        .filter(|&before| !hex && is_end(before))
-    {
+    if let Some(before) = region.previous(first).filter(|&before| !hex && is_end(before)) {
         lines.push(before);
         first = before;
     }
@@ -101,11 +89,7 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
     if usual && full >= enough && !public(region.previous(first)) && !public(region.next(last)) {
         for line in &lines {
             if let Part::Body(start, end) = part(region.text(*line), b"") {
-                out.push(Span {
-                    start: line.start + start,
-                    end: line.start + end,
-                    name: FRAGMENT,
-                });
+                out.push(Span { start: line.start + start, end: line.start + end, name: FRAGMENT });
             }
         }
     }
@@ -142,17 +126,8 @@ fn next_marker(bytes: &[u8], mut at: usize, end: usize) -> Option<Marker> {
             let label = rest[..label_end].to_ascii_uppercase();
             if let Some(name) = private_label(&label) {
                 let close = label_start + label_end;
-                let closing = bytes[close..end]
-                    .iter()
-                    .take(5)
-                    .take_while(|&&b| b == b'-')
-                    .count();
-                return Some(Marker {
-                    begins,
-                    start,
-                    end: close + closing,
-                    name,
-                });
+                let closing = bytes[close..end].iter().take(5).take_while(|&&b| b == b'-').count();
+                return Some(Marker { begins, start, end: close + closing, name });
             }
         }
         at = label_start;
@@ -170,13 +145,11 @@ fn private_label(label: &[u8]) -> Option<Name> {
         return Some(PRIVATE_KEY);
     }
     // A cut-off label: better taken for a key than let through.
-    (label.len() < 12 && !has(b"CERT") && !has(b"PUBLIC") && label.ends_with(b"PRIV"))
-        .then_some(PRIVATE_KEY)
+    (label.len() < 12 && !has(b"CERT") && !has(b"PUBLIC") && label.ends_with(b"PRIV")).then_some(PRIVATE_KEY)
 }
 
 fn starts_ignoring_case(text: &[u8], word: &[u8]) -> bool {
-    text.get(..word.len())
-        .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
 struct Body<'r, 'a> {
@@ -193,11 +166,7 @@ impl Body<'_, '_> {
         if let Some(end) = next_marker(bytes, from, line.end) {
             let inside = trim_separators(bytes, from, end.start);
             if inside.0 < inside.1 {
-                out.push(Span {
-                    start: inside.0,
-                    end: inside.1,
-                    name: self.name,
-                });
+                out.push(Span { start: inside.0, end: inside.1, name: self.name });
             }
             return line.end;
         }
@@ -207,18 +176,8 @@ impl Body<'_, '_> {
         while let Some(next) = self.region.next(last) {
             if let Some(marker) = next_marker(bytes, next.start, next.end) {
                 if !marker.begins {
-                    let lead = if same_shape(self.region.text(next), self.lead) {
-                        self.lead.len()
-                    } else {
-                        0
-                    };
-                    push_body(
-                        self.region,
-                        (next.start + lead).min(marker.start),
-                        marker.start,
-                        self.name,
-                        out,
-                    );
+                    let lead = if same_shape(self.region.text(next), self.lead) { self.lead.len() } else { 0 };
+                    push_body(self.region, (next.start + lead).min(marker.start), marker.start, self.name, out);
                     // The rest of this line is read again: another key may start on it.
                     return marker.end.min(next.end).max(last.end);
                 }
@@ -226,11 +185,7 @@ impl Body<'_, '_> {
             }
             match part(self.region.text(next), self.lead) {
                 Part::Body(start, end) => {
-                    out.push(Span {
-                        start: next.start + start,
-                        end: next.start + end,
-                        name: self.name,
-                    });
+                    out.push(Span { start: next.start + start, end: next.start + end, name: self.name });
                     headers = HEADER_LINES;
                 }
                 Part::Header if headers < HEADER_LINES => headers += 1,
@@ -245,20 +200,15 @@ impl Body<'_, '_> {
     /// From an END marker without a BEGIN back to the first line that is no key.
     fn backward(&self, to: usize, line: Line, out: &mut Vec<Span>) {
         let before = &self.region.bytes[line.start..to];
-        if before
-            .split(|&b| !is_key_byte(b))
-            .any(|run| run.len() >= 16)
-        {
+        if before.split(|&b| !is_key_byte(b)).any(|run| run.len() >= 16) {
             push_body(self.region, line.start, to, self.name, out);
         }
         let mut first = line;
         while let Some(before) = self.region.previous(first) {
             match part(self.region.text(before), self.lead) {
-                Part::Body(start, end) => out.push(Span {
-                    start: before.start + start,
-                    end: before.start + end,
-                    name: self.name,
-                }),
+                Part::Body(start, end) => {
+                    out.push(Span { start: before.start + start, end: before.start + end, name: self.name })
+                }
                 Part::Blank => {}
                 Part::Header | Part::Other => break,
             }
@@ -272,11 +222,7 @@ impl Body<'_, '_> {
         let Some((start, stop)) = key_run(rest) else {
             return;
         };
-        out.push(Span {
-            start: from + start,
-            end: from + stop,
-            name: self.name,
-        });
+        out.push(Span { start: from + start, end: from + stop, name: self.name });
     }
 }
 
@@ -289,14 +235,7 @@ fn key_run(rest: &[u8]) -> Option<(usize, usize)> {
     while at < rest.len() {
         match rest[at] {
             b'\\' => {
-                at += if matches!(
-                    rest.get(at + 1),
-                    Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')
-                ) {
-                    2
-                } else {
-                    1
-                }
+                at += if matches!(rest.get(at + 1), Some(b'n' | b'r' | b't' | b'\\' | b'"' | b'/')) { 2 } else { 1 }
             }
             b'%' => at += 3,
             b if is_key_byte(b) => {
@@ -327,11 +266,7 @@ enum Part {
 
 /// What a line between BEGIN and END is. `lead` is what stood before BEGIN: log prefixes, comment signs.
 fn part(text: &[u8], lead: &[u8]) -> Part {
-    let skip = if same_shape(text, lead) {
-        lead.len()
-    } else {
-        0
-    };
+    let skip = if same_shape(text, lead) { lead.len() } else { 0 };
     let (start, end) = trim_separators(text, skip, text.len());
     if start == end {
         return Part::Blank;
@@ -345,34 +280,21 @@ fn part(text: &[u8], lead: &[u8]) -> Part {
     }
     let colon = core.iter().position(|&b| b == b':');
     if let Some(colon) = colon
-        && core[..colon]
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+        && core[..colon].iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
         && core[..colon].first().is_some_and(u8::is_ascii_uppercase)
     {
         return Part::Header;
     }
     // Several literals or escapes on one line.
-    let solid: usize = core
-        .split(|&b| !is_key_byte(b))
-        .filter(|run| run.len() >= 16)
-        .map(<[u8]>::len)
-        .sum();
-    if solid * 10 >= core.len() * 7 {
-        Part::Body(start, end)
-    } else {
-        Part::Other
-    }
+    let solid: usize = core.split(|&b| !is_key_byte(b)).filter(|run| run.len() >= 16).map(<[u8]>::len).sum();
+    if solid * 10 >= core.len() * 7 { Part::Body(start, end) } else { Part::Other }
 }
 
 /// Whether the line starts as `lead` does, any digit standing for any other.
 fn same_shape(text: &[u8], lead: &[u8]) -> bool {
     !lead.is_empty()
         && text.len() >= lead.len()
-        && text
-            .iter()
-            .zip(lead)
-            .all(|(left, right)| left == right || left.is_ascii_digit() && right.is_ascii_digit())
+        && text.iter().zip(lead).all(|(left, right)| left == right || left.is_ascii_digit() && right.is_ascii_digit())
 }
 
 /// A string literal that holds nothing but key material, whatever joins it to the next line.
@@ -382,8 +304,7 @@ fn literal(text: &[u8]) -> Option<(usize, usize)> {
     let (start, end) = trim_separators(text, open + 1, open + 1 + length);
     let tail = &text[open + 1 + length..];
     let joined = tail.len() < 24 && memchr::memchr(text[open], &tail[1..]).is_none();
-    (start < end && joined && text[start..end].iter().all(|&b| is_key_byte(b)))
-        .then_some((start, end))
+    (start < end && joined && text[start..end].iter().all(|&b| is_key_byte(b))).then_some((start, end))
 }
 
 fn is_key_byte(byte: u8) -> bool {
@@ -396,23 +317,13 @@ fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, us
         let rest = &bytes[start..end];
         match rest.first() {
             Some(
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.'
-                | b'(' | b')' | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&',
+                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'#' | b'*' | b'|' | b'>' | b',' | b';' | b'.' | b'(' | b')'
+                | b'-' | b'<' | b':' | b'[' | b']' | b'\r' | b'\n' | b'&',
             ) => {
                 start += 1;
             }
-            Some(b'+' | b'/')
-                if matches!(rest.get(1), Some(b' ' | b'"' | b'\'' | b'/' | b'\t')) =>
-            {
-                start += 1
-            }
-            Some(b'\\') => {
-                start += if matches!(rest.get(1), Some(b'n' | b'r' | b't')) {
-                    2
-                } else {
-                    1
-                }
-            }
+            Some(b'+' | b'/') if matches!(rest.get(1), Some(b' ' | b'"' | b'\'' | b'/' | b'\t')) => start += 1,
+            Some(b'\\') => start += if matches!(rest.get(1), Some(b'n' | b'r' | b't')) { 2 } else { 1 },
             Some(b'%')
                 if rest.len() >= 3
                     && rest[1].is_ascii_hexdigit()
@@ -434,18 +345,14 @@ fn trim_separators(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, us
             [.., b'\\', b'n' | b'r' | b't'] => end -= 2,
             [
                 ..,
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'('
-                | b'-' | b'|' | b'<' | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*'
-                | b'#',
+                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b',' | b';' | b'.' | b')' | b'(' | b'-' | b'|' | b'<'
+                | b'>' | b']' | b'[' | b'\r' | b'\n' | b'}' | b'{' | b'*' | b'#',
             ] => end -= 1,
             [.., b' ' | b'"' | b'\'', b'+'] => end -= 1,
             [.., b'%', high, low]
                 if high.is_ascii_hexdigit()
                     && low.is_ascii_hexdigit()
-                    && !matches!(
-                        [*high, *low],
-                        [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']
-                    ) =>
+                    && !matches!([*high, *low], [b'2', b'B' | b'F' | b'b' | b'f'] | [b'3', b'D' | b'd']) =>
             {
                 end -= 3
             }
@@ -469,9 +376,7 @@ pub(super) fn solid(text: &[u8]) -> Option<&[u8]> {
     if core.len() >= 4 && core.iter().all(|&b| is_key_byte(b)) {
         return Some(core);
     }
-    literal(text)
-        .map(|(start, end)| &text[start..end])
-        .filter(|core| core.len() >= 4)
+    literal(text).map(|(start, end)| &text[start..end]).filter(|core| core.len() >= 4)
 }
 
 /// Upper and lower case, digits, and no order in them.
@@ -500,35 +405,14 @@ fn is_public_marker(text: &[u8]) -> bool {
 }
 
 fn is_public_path(path: &[u8]) -> bool {
-    [
-        &b".crt"[..],
-        b".cer",
-        b".cert",
-        b".pub",
-        b".csr",
-        b".svg",
-        b".css",
-        b".map",
-        b".ipynb",
-        b".eml",
-    ]
-    .iter()
-    .any(|end| path.ends_with(end))
+    [&b".crt"[..], b".cer", b".cert", b".pub", b".csr", b".svg", b".css", b".map", b".ipynb", b".eml"]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 fn is_key_path(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-    [
-        &b".pem"[..],
-        b".key",
-        b".ppk",
-        b".p8",
-        b".pk8",
-        b".asc",
-        b".gpg",
-    ]
-    .iter()
-    .any(|end| name.ends_with(end))
+    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end))
         || name.starts_with(b"id_")
 }
 
@@ -537,11 +421,9 @@ fn putty(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
     let mut last = line;
     while let Some(next) = region.next(last) {
         match part(region.text(next), b"") {
-            Part::Body(start, end) => out.push(Span {
-                start: next.start + start,
-                end: next.start + end,
-                name: PUTTY_KEY,
-            }),
+            Part::Body(start, end) => {
+                out.push(Span { start: next.start + start, end: next.start + end, name: PUTTY_KEY })
+            }
             Part::Blank => {}
             Part::Header | Part::Other => break,
         }

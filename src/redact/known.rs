@@ -16,11 +16,8 @@ const ENCODED: usize = 8;
 /// The longest piece that is compared at once.
 const LONGEST: usize = 256;
 /// What URLs leave as it is.
-const UNRESERVED: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~');
+const UNRESERVED: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Every so many bytes of the text are looked at.
 const STRIDE: usize = 4;
 const STEPS: usize = 8;
@@ -88,15 +85,10 @@ impl Known {
     }
 
     fn insert_piece(&mut self, form: Vec<u8>) {
-        let Some(head) = form
-            .get(..ANYWHERE)
-            .and_then(|head| <[u8; ANYWHERE]>::try_from(head).ok())
-        else {
+        let Some(head) = form.get(..ANYWHERE).and_then(|head| <[u8; ANYWHERE]>::try_from(head).ok()) else {
             return;
         };
-        let bits = self
-            .bits
-            .get_or_insert_with(|| Box::new([0; 1 << (BITS - 6)]));
+        let bits = self.bits.get_or_insert_with(|| Box::new([0; 1 << (BITS - 6)]));
         for four in head.windows(4).take(STRIDE) {
             let slot = hash(four);
             bits[slot >> 6] |= 1 << (slot & 63);
@@ -115,11 +107,7 @@ impl Known {
         let Some(words) = &self.words else { return };
         for found in words.find_iter(text) {
             if is_word(text, found.start(), found.end()) {
-                out.push(Span {
-                    start: found.start(),
-                    end: found.end(),
-                    name: Name::Known,
-                });
+                out.push(Span { start: found.start(), end: found.end(), name: Name::Known });
             }
         }
     }
@@ -130,21 +118,13 @@ impl Known {
             return;
         };
         let mut at = 0;
-        while let Some(window) = text
-            .get(at..at + WINDOW)
-            .and_then(|window| <&[u8; WINDOW]>::try_from(window).ok())
-        {
+        while let Some(window) = text.get(at..at + WINDOW).and_then(|window| <&[u8; WINDOW]>::try_from(window).ok()) {
             let mut marks = 0;
             for step in 0..STEPS {
                 marks |= get(bits, hash(&window[STRIDE * step..STRIDE * step + 4])) << step;
             }
             while marks != 0 {
-                self.forms_at(
-                    bits,
-                    text,
-                    at + STRIDE * marks.trailing_zeros() as usize,
-                    out,
-                );
+                self.forms_at(bits, text, at + STRIDE * marks.trailing_zeros() as usize, out);
                 marks &= marks - 1;
             }
             at += WINDOW;
@@ -162,17 +142,10 @@ impl Known {
                 continue;
             };
             // All four quadruples must be known, which settles nearly every false alarm.
-            if head
-                .windows(4)
-                .take(STRIDE)
-                .all(|four| get(bits, hash(four)) != 0)
+            if head.windows(4).take(STRIDE).all(|four| get(bits, hash(four)) != 0)
                 && let Some(length) = self.form_at(text, start)
             {
-                out.push(Span {
-                    start,
-                    end: start + length,
-                    name: Name::Known,
-                });
+                out.push(Span { start, end: start + length, name: Name::Known });
             }
         }
     }
@@ -183,10 +156,7 @@ impl Known {
             .get(head)?
             .iter()
             .map(|&length| usize::from(length))
-            .find(|&length| {
-                text.get(start..start + length)
-                    .is_some_and(|slice| self.forms.contains(slice))
-            })
+            .find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
     }
 }
 
@@ -203,9 +173,7 @@ fn hash(four: &[u8]) -> usize {
 
 /// Whether the bytes around a match are no part of a longer word.
 fn is_word(text: &[u8], start: usize, end: usize) -> bool {
-    let joins = |byte: Option<&u8>| {
-        byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-    };
+    let joins = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     !joins(start.checked_sub(1).and_then(|at| text.get(at))) && !joins(text.get(end))
 }
 
@@ -216,8 +184,7 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     if value.len() >= ANYWHERE {
         forms.push(value.to_vec());
     }
-    let percent =
-        percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let percent = percent_encoding::percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
     let component = percent_encoding::percent_encode(value, UNRESERVED).to_string();
     forms.push(component.to_ascii_lowercase().into_bytes());
     forms.push(component.into_bytes());
@@ -229,8 +196,7 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     }
     // A value that is all lower case has a lower-cased percent form equal to itself; one that is not would match foreign text.
     forms.retain(|form| {
-        form.len() >= ANYWHERE
-            && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
+        form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
     });
     for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
         forms.extend(base64_cores(engine, value));
@@ -247,10 +213,7 @@ fn json_escaped(text: &str) -> Option<String> {
 }
 
 /// The characters of the base64 of `…value…` that only the value decides.
-fn base64_cores(
-    engine: &base64::engine::GeneralPurpose,
-    value: &[u8],
-) -> impl Iterator<Item = Vec<u8>> {
+fn base64_cores(engine: &base64::engine::GeneralPurpose, value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..3_usize).filter_map(move |offset| {
         let mut padded = vec![0; offset];
         padded.extend_from_slice(value);
@@ -271,10 +234,7 @@ mod tests {
         let mut spans = Vec::new();
         known.find(text.as_bytes(), &mut spans);
         super::super::span::union(&mut spans);
-        spans
-            .iter()
-            .map(|span| text[span.start..span.end].to_owned())
-            .collect()
+        spans.iter().map(|span| text[span.start..span.end].to_owned()).collect()
     }
 
     #[test]
@@ -283,20 +243,14 @@ mod tests {
         let json = serde_json::to_string(value).expect("text is JSON");
         let spellings = [
             value.to_owned(),
-            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC)
-                .to_string(),
+            percent_encoding::percent_encode(value.as_bytes(), percent_encoding::NON_ALPHANUMERIC).to_string(),
             json[1..json.len() - 1].to_owned(),
         ];
         for spelling in spellings {
-            assert_eq!(
-                found(&[value], &format!("a {spelling} b")),
-                std::slice::from_ref(&spelling),
-                "{spelling}"
-            );
+            assert_eq!(found(&[value], &format!("a {spelling} b")), std::slice::from_ref(&spelling), "{spelling}");
         }
         for lead in ["", "x", "xy", "xyz"] {
-            let encoded =
-                base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
+            let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{lead}{value}tail"));
             let left: usize = found(&[value], &encoded).iter().map(String::len).sum();
             assert!(left + 8 >= value.len() * 4 / 3, "{encoded}: {left}");
         }
@@ -304,10 +258,7 @@ mod tests {
 
     #[test]
     fn a_short_value_goes_only_as_a_whole_word() {
-        assert_eq!(
-            found(&["root1"], "root1 and root12 and (root1)"),
-            ["root1", "root1"]
-        );
+        assert_eq!(found(&["root1"], "root1 and root12 and (root1)"), ["root1", "root1"]);
         assert!(found(&["abc"], "abc").is_empty());
     }
 

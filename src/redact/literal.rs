@@ -22,10 +22,8 @@ impl Reader<'_> {
         }
         let flag = self.line[self.name.start..].starts_with(b"-");
         let (value, form) = self.bare(at, Form::Doubtful)?;
-        let query = matches!(
-            self.line[..self.name.start],
-            [.., b'?' | b'&'] | [.., b'a', b'm', b'p', b';']
-        ) && self.at(self.name.end) == b'=';
+        let query = matches!(self.line[..self.name.start], [.., b'?' | b'&'] | [.., b'a', b'm', b'p', b';'])
+            && self.at(self.name.end) == b'=';
         let bare = flag || query || self.kind.has_bare_literals() || self.is_setting(&value);
         Some((value, if bare { Form::Bare } else { form }))
     }
@@ -70,23 +68,19 @@ impl Reader<'_> {
             return Some(at);
         }
         let prefixed = |length: usize| {
-            self.line
-                .get(at..at + length)
-                .is_some_and(|p| p.iter().all(|b| b"bBrRuUfFLN@$&".contains(b)))
+            self.line.get(at..at + length).is_some_and(|p| p.iter().all(|b| b"bBrRuUfFLN@$&".contains(b)))
                 && matches!(self.at(at + length), b'"' | b'\'')
         };
-        (1..=2)
-            .find(|&length| prefixed(length))
-            .map(|length| at + length)
+        (1..=2).find(|&length| prefixed(length)).map(|length| at + length)
     }
 
     /// `Some("…")`, `String::from("…")`, `new SecretKey("…")`: a wrapper that does not fetch.
     fn wrapped(&self, at: usize) -> Option<usize> {
         const CALL_LIMIT: usize = 48;
         let window = &self.line[at..self.line.len().min(at + CALL_LIMIT)];
-        let open = window.iter().position(|&b| {
-            !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b' ' | b'&' | b'!'))
-        })?;
+        let open = window
+            .iter()
+            .position(|&b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b' ' | b'&' | b'!')))?;
         if window[open] != b'(' && !(window[open] == b'[' && open == 0) {
             return None;
         }
@@ -117,9 +111,7 @@ impl Reader<'_> {
             b"field",
             b"select",
         ];
-        if FETCHES
-            .iter()
-            .any(|word| super::filter::contains(&callee, word))
+        if FETCHES.iter().any(|word| super::filter::contains(&callee, word))
             || matches!(callee.as_slice(), b"t" | b"_" | b"$t" | b"__")
         {
             return None;
@@ -150,18 +142,13 @@ impl Reader<'_> {
     pub(super) fn bare(&self, at: usize, form: Form) -> Value {
         let window = &self.line[at..self.line.len().min(at + BARE_LIMIT)];
         let comment = window.starts_with(b"#")
-            && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None)
-                || self.at(at.wrapping_sub(1)) == b' ');
+            && (matches!(window.get(1), Some(b' ' | b'#' | b'!') | None) || self.at(at.wrapping_sub(1)) == b' ');
         if comment || window.starts_with(b"//") || window.starts_with(b"/*") {
             return None;
         }
         let flow = !self.kind.is_line_oriented()
-            || self.line[..self.name.start]
-                .iter()
-                .any(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';'));
-        let mut end = (0..window.len())
-            .find(|&at| ends_bare(window, at, flow))
-            .unwrap_or(window.len());
+            || self.line[..self.name.start].iter().any(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';'));
+        let mut end = (0..window.len()).find(|&at| ends_bare(window, at, flow)).unwrap_or(window.len());
         while end > 0 && matches!(window[end - 1], b',' | b';') {
             end -= 1;
         }
@@ -187,9 +174,7 @@ fn ends_bare(window: &[u8], at: usize, flow: bool) -> bool {
         b' ' | b'\t' | b'"' | b'\'' | b'`' => true,
         b'&' => pair_follows() || rest.starts_with(b"amp;") || rest.starts_with(b"&"),
         b';' => flow || pair_follows(),
-        b',' => {
-            flow && (rest.is_empty() || matches!(rest[0], b' ' | b'"' | b'\'') || pair_follows())
-        }
+        b',' => flow && (rest.is_empty() || matches!(rest[0], b' ' | b'"' | b'\'') || pair_follows()),
         b')' => flow && !window[..at].contains(&b'('),
         b']' => flow && !window[..at].contains(&b'['),
         b'}' => flow && !window[..at].contains(&b'{'),
@@ -216,11 +201,7 @@ fn escaped_closing(window: &[u8], quote: u8, taken: usize) -> usize {
     let mut at = 0;
     while let Some(step) = memchr::memchr(quote, &window[at..]) {
         let found = at + step;
-        let slashes = window[..found]
-            .iter()
-            .rev()
-            .take_while(|&&b| b == b'\\')
-            .count();
+        let slashes = window[..found].iter().rev().take_while(|&&b| b == b'\\').count();
         if slashes < taken {
             return found - slashes;
         }

@@ -20,9 +20,7 @@ pub(super) fn is_secret_kind(text: &[u8]) -> bool {
         .filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b',' | b'\t' | b'-' | b'{'))
         .take(24)
         .collect();
-    compact == b"kind:Secret"
-        || compact.starts_with(b"kind:Secret#")
-        || compact.starts_with(b"kind:Secretmetadata")
+    compact == b"kind:Secret" || compact.starts_with(b"kind:Secret#") || compact.starts_with(b"kind:Secretmetadata")
 }
 
 /// Removes the values below `data:` and `stringData:` of the document that `line` is part of, wherever `kind:` stands in it. Gives
@@ -84,10 +82,7 @@ pub(super) fn paired_value(
     out: &mut Vec<Span>,
 ) {
     let text = region.text(line);
-    let first = text
-        .iter()
-        .find(|b| b.is_ascii_alphabetic())
-        .map(u8::to_ascii_lowercase);
+    let first = text.iter().find(|b| b.is_ascii_alphabetic()).map(u8::to_ascii_lowercase);
     if !matches!(first, Some(b'n' | b'k' | b'i' | b'v' | b'e' | b'f' | b'p')) {
         return;
     }
@@ -96,14 +91,7 @@ pub(super) fn paired_value(
     };
     if !matches!(
         key.to_ascii_lowercase().as_slice(),
-        b"name"
-            | b"key"
-            | b"id"
-            | b"variable"
-            | b"env"
-            | b"field"
-            | b"parameter_name"
-            | b"parameterkey"
+        b"name" | b"key" | b"id" | b"variable" | b"env" | b"field" | b"parameter_name" | b"parameterkey"
     ) {
         return;
     }
@@ -130,11 +118,7 @@ pub(super) fn paired_value(
             .map(|promise| Name::Generic(promise.rule()));
         if let Some(rule) = vendor(literal).map(Name::Rule).or(kept) {
             let start = other.start + offset(text, literal);
-            out.push(Span {
-                start,
-                end: start + literal.len(),
-                name: rule,
-            });
+            out.push(Span { start, end: start + literal.len(), name: rule });
         }
         true
     };
@@ -189,15 +173,10 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
             let start = current.start + memchr::memmem::find(text, inner)?;
             (!inner.is_empty()).then_some((start, start + inner.len(), form))
         };
-        for (open, close) in [
-            (&b"<string>"[..], &b"</string>"[..]),
-            (b"<Value>", b"</Value>"),
-            (b"<value>", b"</value>"),
-        ] {
-            if let Some(inner) = content
-                .strip_prefix(open)
-                .and_then(|rest| rest.strip_suffix(close))
-            {
+        for (open, close) in
+            [(&b"<string>"[..], &b"</string>"[..]), (b"<Value>", b"</Value>"), (b"<value>", b"</value>")]
+        {
+            if let Some(inner) = content.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)) {
                 return place(inner, Form::Element);
             }
         }
@@ -206,14 +185,7 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
         {
             if is_value_key(key) {
                 let inner = unquoted(value);
-                return place(
-                    inner,
-                    if inner.len() < value.len() {
-                        Form::Quoted
-                    } else {
-                        Form::Bare
-                    },
-                );
+                return place(inner, if inner.len() < value.len() { Form::Quoted } else { Form::Bare });
             }
             if is_attribute(key) {
                 continue;
@@ -224,9 +196,7 @@ pub(super) fn value_below(region: &Region<'_>, line: Line) -> Option<(usize, usi
         if let Some(inner) = literal(stripped) {
             return place(inner, Form::Quoted);
         }
-        let token = !content
-            .iter()
-            .any(|b| matches!(b, b' ' | b'\t' | b'<' | b'(' | b'{' | b'"'))
+        let token = !content.iter().any(|b| matches!(b, b' ' | b'\t' | b'<' | b'(' | b'{' | b'"'))
             && region.kind != FileKind::Code;
         return token.then(|| place(content, Form::Element)).flatten();
     }
@@ -265,19 +235,11 @@ fn is_value_key(key: &[u8]) -> bool {
 /// A string literal that is all there is.
 fn literal(text: &[u8]) -> Option<&[u8]> {
     let text = match text {
-        [b'b' | b'r' | b'f' | b'u' | b'@', rest @ ..]
-            if matches!(rest.first(), Some(b'"' | b'\'')) =>
-        {
-            rest
-        }
+        [b'b' | b'r' | b'f' | b'u' | b'@', rest @ ..] if matches!(rest.first(), Some(b'"' | b'\'')) => rest,
         _ => text,
     };
     match text {
-        [open @ (b'"' | b'\'' | b'`'), inner @ .., close]
-            if open == close && !inner.contains(open) =>
-        {
-            Some(inner)
-        }
+        [open @ (b'"' | b'\'' | b'`'), inner @ .., close] if open == close && !inner.contains(open) => Some(inner),
         _ => None,
     }
 }
@@ -296,18 +258,12 @@ fn is_border(text: &[u8]) -> bool {
 }
 
 fn is_data_key(content: &[u8]) -> bool {
-    let key: Vec<u8> = content
-        .iter()
-        .copied()
-        .filter(|b| !matches!(b, b'"' | b'\'' | b' ' | b'{'))
-        .collect();
+    let key: Vec<u8> = content.iter().copied().filter(|b| !matches!(b, b'"' | b'\'' | b' ' | b'{')).collect();
     matches!(key.as_slice(), b"data:" | b"stringData:")
 }
 
 fn indent(text: &[u8]) -> usize {
-    text.iter()
-        .take_while(|b| matches!(b, b' ' | b'\t'))
-        .count()
+    text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
 /// `key: value`, `"key": "value",`, `key = value`, `- key: value`, with the quotes of the key gone.
@@ -315,10 +271,7 @@ fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.trim_ascii();
     let text = text.strip_prefix(b"- ").unwrap_or(text).trim_ascii_start();
     let text = text.strip_prefix(b"{").unwrap_or(text).trim_ascii_start();
-    let at = text
-        .iter()
-        .take(40)
-        .position(|b| matches!(b, b':' | b'='))?;
+    let at = text.iter().take(40).position(|b| matches!(b, b':' | b'='))?;
     let key = unquoted(text[..at].trim_ascii());
     let value = text[at + 1..].trim_ascii();
     let value = value.strip_suffix(b",").unwrap_or(value).trim_ascii_end();
@@ -344,10 +297,7 @@ fn value_of(region: &Region<'_>, line: Line) -> Option<(usize, usize)> {
     let start = text.len() - text[colon + 1..].trim_ascii_start().len();
     let inner = unquoted(raw);
     let shift = usize::from(inner.len() < raw.len());
-    Some((
-        line.start + start + shift,
-        line.start + start + shift + inner.len(),
-    ))
+    Some((line.start + start + shift, line.start + start + shift + inner.len()))
 }
 
 /// False when the value goes on below (`key: |`).
@@ -367,10 +317,6 @@ fn push_value(region: &Region<'_>, (start, end): (usize, usize), out: &mut Vec<S
 
 fn push(region: &Region<'_>, start: usize, end: usize, out: &mut Vec<Span>) {
     if start < end && end <= region.bytes.len() {
-        out.push(Span {
-            start,
-            end,
-            name: SECRET_DATA,
-        });
+        out.push(Span { start, end, name: SECRET_DATA });
     }
 }

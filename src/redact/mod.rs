@@ -43,11 +43,7 @@ pub fn rule_count() -> usize {
 
 /// The samples that every rule carries.
 pub fn samples() -> impl Iterator<Item = Samples> {
-    all_rules().map(|rule| Samples {
-        rule: rule.name,
-        hits: rule.hits,
-        misses: rule.misses,
-    })
+    all_rules().map(|rule| Samples { rule: rule.name, hits: rule.hits, misses: rule.misses })
 }
 
 /// What proves a rule.
@@ -62,8 +58,5 @@ pub struct Samples {
 }
 
 fn all_rules() -> impl Iterator<Item = &'static rule::Rule> {
-    rules::RULES
-        .iter()
-        .chain(contexts::RULES)
-        .flat_map(|group| group.iter())
+    rules::RULES.iter().chain(contexts::RULES).flat_map(|group| group.iter())
 }

@@ -62,18 +62,10 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     if is_about(last) {
         return None;
     }
-    if words
-        .iter()
-        .rev()
-        .take(3)
-        .any(|word| PASSWORD_WORDS.contains(word))
-    {
-        let public = words.iter().any(|word| {
-            matches!(
-                *word,
-                b"public" | b"min" | b"max" | b"length" | b"policy" | b"regex" | b"pattern"
-            )
-        });
+    if words.iter().rev().take(3).any(|word| PASSWORD_WORDS.contains(word)) {
+        let public = words
+            .iter()
+            .any(|word| matches!(*word, b"public" | b"min" | b"max" | b"length" | b"policy" | b"regex" | b"pattern"));
         return (!public).then_some(Promise::Password);
     }
     if words.iter().any(|word| PUBLIC_WORDS.contains(word)) {
@@ -84,21 +76,12 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
         return Some(Promise::Secret);
     }
     if has(b"key") || has(b"keys") || words.iter().any(|word| word.ends_with(b"key")) {
-        let qualified = words.iter().any(|word| {
-            KEY_WORDS.contains(word)
-                || KEY_WORDS
-                    .iter()
-                    .any(|key| word.strip_suffix(b"key") == Some(key))
-        });
-        return Some(if qualified || words.len() > 1 && last.ends_with(b"key") {
-            Promise::Key
-        } else {
-            Promise::Weak
-        });
+        let qualified = words
+            .iter()
+            .any(|word| KEY_WORDS.contains(word) || KEY_WORDS.iter().any(|key| word.strip_suffix(b"key") == Some(key)));
+        return Some(if qualified || words.len() > 1 && last.ends_with(b"key") { Promise::Key } else { Promise::Weak });
     }
-    let weak = |word: &&[u8]| {
-        WEAK_WORDS.contains(word) || *word == b"cookie" && words.len() > 1 && !has(b"set")
-    };
+    let weak = |word: &&[u8]| WEAK_WORDS.contains(word) || *word == b"cookie" && words.len() > 1 && !has(b"set");
     words.iter().any(weak).then_some(Promise::Weak)
 }
 
@@ -128,8 +111,7 @@ fn is_password(form: Form, value: &[u8]) -> bool {
     if traits.spaces > 0 || value.len() > 256 || value.len() < 4 {
         return false;
     }
-    if filter::is_written(value) && (traits.digits < 4 || value.iter().any(|b| !b.is_ascii_digit()))
-    {
+    if filter::is_written(value) && (traits.digits < 4 || value.iter().any(|b| !b.is_ascii_digit())) {
         return false;
     }
     let simple = traits.digits == 0 && traits.symbols == 0;
@@ -153,8 +135,7 @@ fn is_password(form: Form, value: &[u8]) -> bool {
         }
         Form::Bare if simple => value.len() >= 5 && !is_word_list(value) && !is_type_like(value),
         Form::Quoted | Form::Element if simple => {
-            let identifier =
-                traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4;
+            let identifier = traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4;
             value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !identifier
         }
         _ => !is_dotted_name(value) && !is_word_list(value),
@@ -198,11 +179,7 @@ fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
 
 fn is_strong(form: Form, value: &[u8]) -> bool {
     let traits = Traits::of(value);
-    if traits.spaces > 0
-        || value.len() < 16
-        || value.len() > 1024
-        || form == Form::Doubtful && is_name_like(value)
-    {
+    if traits.spaces > 0 || value.len() < 16 || value.len() > 1024 || form == Form::Doubtful && is_name_like(value) {
         return false;
     }
     if filter::is_written(value)
@@ -225,37 +202,24 @@ fn is_name_like(value: &[u8]) -> bool {
     let hex = value.len() >= 16
         && value.iter().all(u8::is_ascii_hexdigit)
         && value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
-    !hex && value
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$'))
-        && !is_random(value)
+    !hex && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
 }
 
 /// `auth.login.title`, `user-token`, `a/b/c`: written words with separators.
 fn is_dotted_name(value: &[u8]) -> bool {
-    let separators = value
-        .iter()
-        .filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
-        .count();
+    let separators = value.iter().filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':')).count();
     separators > 0
-        && value
-            .iter()
-            .all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
+        && value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
         && !(value.len() >= 16 && is_random(value))
 }
 
 /// `token-v2`, `oauth2/access-token`, `api_key_1`: a written name with a number in it.
 fn is_versioned_name(value: &[u8]) -> bool {
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let separators = value
-        .iter()
-        .filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
-        .count();
+    let separators = value.iter().filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':')).count();
     digits <= 2
         && separators > 0
-        && value
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
+        && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
         && !is_random(value)
 }
 
@@ -281,21 +245,14 @@ fn is_word_list(value: &[u8]) -> bool {
         b"invalid",
         b"placeholder",
     ];
-    value.iter().all(|b| {
-        b.is_ascii_alphabetic()
-            || matches!(
-                b,
-                b'_' | b'-' | b'.' | b' ' | b':' | b'?' | b'!' | b'/' | b','
-            )
-    }) && TRADE.iter().any(|word| filter::contains(&lower, word))
+    value
+        .iter()
+        .all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b'.' | b' ' | b':' | b'?' | b'!' | b'/' | b','))
+        && TRADE.iter().any(|word| filter::contains(&lower, word))
 }
 
 fn is_camel(value: &[u8]) -> bool {
-    value
-        .windows(2)
-        .filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
-        .count()
-        > 0
+    value.windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()).count() > 0
 }
 
 fn is_type_like(value: &[u8]) -> bool {
@@ -477,8 +434,7 @@ pub(super) fn is_about_only(name: &[u8]) -> bool {
     is_public_id(name)
         || words.last().is_some_and(|last| {
             matches!(*last, b"commit" | b"rev" | b"revision" | b"hash")
-                || is_about(last)
-                    && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid")
+                || is_about(last) && !matches!(*last, b"id" | b"code" | b"url" | b"sid" | b"uuid" | b"guid")
         })
 }
 
@@ -504,10 +460,7 @@ fn is_public_id(name: &[u8]) -> bool {
         b"userid",
         b"channelid",
     ];
-    let compact: Vec<u8> = name
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric())
-        .map(u8::to_ascii_lowercase)
-        .collect();
+    let compact: Vec<u8> =
+        name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     IDS.iter().any(|id| compact.ends_with(id))
 }

@@ -23,23 +23,9 @@ pub(super) struct Place<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn new(raw: &'a [u8], walked: &[&'a Walked]) -> Self {
-        let sections = walked
-            .iter()
-            .flat_map(|walked| {
-                walked
-                    .sections
-                    .iter()
-                    .map(move |section| (section, *walked))
-            })
-            .collect();
-        let mut places = Self {
-            raw,
-            sections,
-            section: 0,
-            at: 0,
-            old: 0,
-            new: 0,
-        };
+        let sections =
+            walked.iter().flat_map(|walked| walked.sections.iter().map(move |section| (section, *walked))).collect();
+        let mut places = Self { raw, sections, section: 0, at: 0, old: 0, new: 0 };
         places.enter();
         places
     }
@@ -52,30 +38,16 @@ impl<'a> Places<'a> {
     }
 
     pub(super) fn of(&mut self, offset: usize) -> Place<'a> {
-        while self
-            .sections
-            .get(self.section)
-            .is_some_and(|(section, _)| offset >= section.end)
-        {
+        while self.sections.get(self.section).is_some_and(|(section, _)| offset >= section.end) {
             self.section += 1;
             self.enter();
         }
         let Some(&(section, walked)) = self.sections.get(self.section) else {
-            return Place {
-                path: None,
-                line: None,
-                side: Side::New,
-            };
+            return Place { path: None, line: None, side: Side::New };
         };
-        let path = section
-            .path
-            .map(|index| walked.files[index].path.as_slice());
+        let path = section.path.map(|index| walked.files[index].path.as_slice());
         if section.lines.is_none() {
-            return Place {
-                path,
-                line: None,
-                side: Side::New,
-            };
+            return Place { path, line: None, side: Side::New };
         }
         loop {
             let end = memchr::memchr(b'\n', &self.raw[self.at..section.end])
@@ -95,16 +67,8 @@ impl<'a> Places<'a> {
             self.at = end;
         }
         match self.raw[self.at] {
-            b'-' => Place {
-                path,
-                line: Some(self.old),
-                side: Side::Old,
-            },
-            _ => Place {
-                path,
-                line: Some(self.new),
-                side: Side::New,
-            },
+            b'-' => Place { path, line: Some(self.old), side: Side::Old },
+            _ => Place { path, line: Some(self.new), side: Side::New },
         }
     }
 }

@@ -29,12 +29,7 @@ pub(super) struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            words: Words::shared(),
-            word: Some(0),
-            run: Some(0),
-        }
+        Self { bytes, words: Words::shared(), word: Some(0), run: Some(0) }
     }
 
     /// The first such place at or after `from`. `from` must not go back.
@@ -111,10 +106,7 @@ impl Words {
         words.sort_unstable_by_key(|word| word.len());
         let mut kept: Vec<&[u8]> = Vec::new();
         for word in words {
-            if !kept
-                .iter()
-                .any(|shorter| word.windows(shorter.len()).any(|part| part == *shorter))
-            {
+            if !kept.iter().any(|shorter| word.windows(shorter.len()).any(|part| part == *shorter)) {
                 kept.push(word);
                 built.add(word, false);
             }
@@ -132,12 +124,7 @@ impl Words {
         built.words.sort();
         built.words.dedup();
         built.starts = (0..=1 << START_BITS)
-            .map(|start| {
-                built
-                    .words
-                    .partition_point(|word| word.slot >> (BITS - START_BITS) < start)
-                    as u16
-            })
+            .map(|start| built.words.partition_point(|word| word.slot >> (BITS - START_BITS) < start) as u16)
             .collect();
         built
     }
@@ -146,23 +133,15 @@ impl Words {
         if let [a, b, c] = *word {
             for other in (0..=u8::MAX).filter(|other| other & 0xA0 == 0x20) {
                 // The rarer pair of the word, with any byte on the other side.
-                let (four, offset) = if rarity(&[b, c]) >= rarity(&[a, b]) {
-                    ([a, b, c, other], 0)
-                } else {
-                    ([other, a, b, c], -1)
-                };
+                let (four, offset) =
+                    if rarity(&[b, c]) >= rarity(&[a, b]) { ([a, b, c, other], 0) } else { ([other, a, b, c], -1) };
                 self.mark(four, word, offset, is_prefix);
             }
             return;
         }
         let rarest = (0..word.len().saturating_sub(3)).max_by_key(|&at| rarity(&word[at..at + 4]));
         if let Some(at) = rarest {
-            self.mark(
-                [word[at], word[at + 1], word[at + 2], word[at + 3]],
-                word,
-                at as i8,
-                is_prefix,
-            );
+            self.mark([word[at], word[at + 1], word[at + 2], word[at + 3]], word, at as i8, is_prefix);
         }
     }
 
@@ -172,12 +151,7 @@ impl Words {
         for (triple, offset) in [([a, b, c, 0], offset), ([b, c, d, 0], offset + 1)] {
             let slot = hash(u32::from_le_bytes(triple));
             set(&mut self.bits, slot);
-            self.words.push(Word {
-                slot,
-                text: word.to_vec(),
-                offset,
-                is_prefix,
-            });
+            self.words.push(Word { slot, text: word.to_vec(), offset, is_prefix });
         }
     }
 
@@ -186,10 +160,7 @@ impl Words {
         const WINDOW: usize = 2 * STEPS + 2;
         let mut at = from;
         // Eight places at a time, with one branch for all of them.
-        while let Some(window) = bytes
-            .get(at..at + WINDOW)
-            .and_then(|window| <&[u8; WINDOW]>::try_from(window).ok())
-        {
+        while let Some(window) = bytes.get(at..at + WINDOW).and_then(|window| <&[u8; WINDOW]>::try_from(window).ok()) {
             let mut marks = 0;
             for step in 0..STEPS {
                 let four = u32::from_le_bytes([
@@ -221,9 +192,7 @@ impl Words {
             bytes
                 .get(at..at + 4)
                 .and_then(|four| <[u8; 4]>::try_from(four).ok())
-                .map_or(1, |four| {
-                    get(&self.fours, hash_four(u32::from_le_bytes(four)))
-                })
+                .map_or(1, |four| get(&self.fours, hash_four(u32::from_le_bytes(four))))
         };
         four(place) | place.checked_sub(1).map_or(0, four) != 0
     }
@@ -232,29 +201,19 @@ impl Words {
     #[inline(never)]
     fn word_at(&self, bytes: &[u8], place: usize, from: usize) -> Option<usize> {
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
-        let slot = hash(u32::from_le_bytes([
-            byte(place),
-            byte(place + 1),
-            byte(place + 2),
-            0,
-        ]));
+        let slot = hash(u32::from_le_bytes([byte(place), byte(place + 1), byte(place + 2), 0]));
         let start = slot >> (BITS - START_BITS);
         let range = usize::from(self.starts[start])..usize::from(self.starts[start + 1]);
-        self.words[range]
-            .iter()
-            .filter(|word| word.slot == slot)
-            .find_map(|word| {
-                let start = place.checked_add_signed(-isize::from(word.offset))?;
-                let here = bytes
-                    .get(start..start + word.text.len())
-                    .filter(|_| start >= from)?;
-                let found = if word.is_prefix {
-                    here == word.text && scan::is_boundary(bytes, start)
-                } else {
-                    here.eq_ignore_ascii_case(&word.text)
-                };
-                (found && !(word.text == b"://" && is_plain_url(bytes, start))).then_some(start)
-            })
+        self.words[range].iter().filter(|word| word.slot == slot).find_map(|word| {
+            let start = place.checked_add_signed(-isize::from(word.offset))?;
+            let here = bytes.get(start..start + word.text.len()).filter(|_| start >= from)?;
+            let found = if word.is_prefix {
+                here == word.text && scan::is_boundary(bytes, start)
+            } else {
+                here.eq_ignore_ascii_case(&word.text)
+            };
+            (found && !(word.text == b"://" && is_plain_url(bytes, start))).then_some(start)
+        })
     }
 }
 
@@ -270,19 +229,13 @@ fn is_plain_url(bytes: &[u8], start: usize) -> bool {
 
 /// How rare some neighbouring bytes are in code and prose.
 fn rarity(bytes: &[u8]) -> u32 {
-    let letters = bytes
-        .iter()
-        .filter(|byte| byte.is_ascii_alphabetic())
-        .count();
+    let letters = bytes.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     (chance::surprise(bytes) * 16.0) as u32 + 40 * (bytes.len() - letters) as u32
 }
 
 /// Whether a prefix has letters that seldom meet, so that its triples are not all over the text.
 fn is_rare(prefix: &[u8]) -> bool {
-    prefix.len() >= 4
-        && prefix
-            .windows(4)
-            .any(|four| four.windows(3).all(|triple| rarity(triple) >= 84))
+    prefix.len() >= 4 && prefix.windows(4).any(|four| four.windows(3).all(|triple| rarity(triple) >= 84))
 }
 
 #[inline]
@@ -316,16 +269,10 @@ pub(super) struct Runs {
 /// Measures the runs of a line.
 pub(super) fn runs(line: &[u8]) -> Runs {
     const SHORTEST: usize = 10;
-    let mut runs = Runs {
-        longest: 0,
-        has_token: false,
-    };
+    let mut runs = Runs { longest: 0, has_token: false };
     let mut start = 0;
     for end in 0..=line.len() {
-        if line
-            .get(end)
-            .is_some_and(|&byte| IS_TOKEN[usize::from(byte)])
-        {
+        if line.get(end).is_some_and(|&byte| IS_TOKEN[usize::from(byte)]) {
             continue;
         }
         let length = end - start;
@@ -343,10 +290,7 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     // The token characters of the last 15 bytes before `at`, as bits.
     let mut carry = 0_u128;
-    'blocks: while let Some(block) = bytes
-        .get(at..at + BLOCK)
-        .and_then(|block| <&[u8; BLOCK]>::try_from(block).ok())
-    {
+    'blocks: while let Some(block) = bytes.get(at..at + BLOCK).and_then(|block| <&[u8; BLOCK]>::try_from(block).ok()) {
         let joined = u128::from(token_mask(block)) << (RUN - 1) | carry;
         let mut runs = starts_of_runs(joined);
         while runs != 0 {
@@ -386,14 +330,10 @@ fn slow_run(bytes: &[u8], mut at: usize, from: usize) -> Option<usize> {
 }
 
 fn run_around(bytes: &[u8], inside: usize, from: usize) -> (usize, usize) {
-    let start = bytes[from..inside]
-        .iter()
-        .rposition(|&byte| !IS_TOKEN[usize::from(byte)])
-        .map_or(from, |at| from + at + 1);
-    let end = bytes[inside..]
-        .iter()
-        .position(|&byte| !IS_TOKEN[usize::from(byte)])
-        .map_or(bytes.len(), |at| inside + at);
+    let start =
+        bytes[from..inside].iter().rposition(|&byte| !IS_TOKEN[usize::from(byte)]).map_or(from, |at| from + at + 1);
+    let end =
+        bytes[inside..].iter().position(|&byte| !IS_TOKEN[usize::from(byte)]).map_or(bytes.len(), |at| inside + at);
     (start, end.max(start))
 }
 
@@ -443,8 +383,7 @@ static IS_TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 128 {
-        table[byte] =
-            (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' || byte as u8 == b'-';
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' || byte as u8 == b'-';
         byte += 1;
     }
     table
@@ -463,28 +402,16 @@ mod tests {
                 assert!(found.is_some_and(|at| at >= lead), "{text:?}: {found:?}");
             }
         }
-        assert_eq!(
-            Candidates::new(b"nothing to see in this line of text").next_from(0),
-            None
-        );
+        assert_eq!(Candidates::new(b"nothing to see in this line of text").next_from(0), None);
     }
 
     #[test]
     fn a_run_of_token_characters_is_found() {
-        assert_eq!(
-            Candidates::new(b"x = f(abc0defghijklmnopq)").next_from(0),
-            Some(6)
-        );
-        assert_eq!(
-            Candidates::new(b"x = f(abcdefghijklmnopqrst)").next_from(0),
-            None
-        );
+        assert_eq!(Candidates::new(b"x = f(abc0defghijklmnopq)").next_from(0), Some(6));
+        assert_eq!(Candidates::new(b"x = f(abcdefghijklmnopqrst)").next_from(0), None);
         for lead in 0..200 {
-            let text = format!(
-                "{}(abc0defghijklmno){}",
-                " , x.y[z]".repeat(lead).split_at(lead).0,
-                " ".repeat(lead % 70)
-            );
+            let text =
+                format!("{}(abc0defghijklmno){}", " , x.y[z]".repeat(lead).split_at(lead).0, " ".repeat(lead % 70));
             assert_eq!(next_run(text.as_bytes(), 0), Some(lead + 1), "{text:?}");
         }
     }

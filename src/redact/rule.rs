@@ -22,18 +22,10 @@ pub(super) enum Shape {
     /// A literal, case-sensitive prefix and a run of characters after it. The secret is both. The byte
     /// before the prefix is not a letter or digit; the whole run of `body` characters is taken and must be
     /// within `len` (which counts the run, without the prefix).
-    Prefixed {
-        prefixes: &'static [&'static str],
-        body: Charset,
-        len: (usize, usize),
-    },
+    Prefixed { prefixes: &'static [&'static str], body: Charset, len: (usize, usize) },
     /// A value with nothing to recognise it by but the name it is assigned to: the identifier holds one of
     /// the lower-case `keywords` (compared without `_`, `-`, `.` and case) and the value has this shape.
-    Assigned {
-        keywords: &'static [&'static str],
-        value: Charset,
-        len: (usize, usize),
-    },
+    Assigned { keywords: &'static [&'static str], value: Charset, len: (usize, usize) },
     /// Anything else. Capture group 1, if there is one, is the secret, else the whole match is.
     Pattern {
         /// Lower-case literals of at least 3 bytes; one of them must be on the line.

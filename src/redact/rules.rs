@@ -55,66 +55,26 @@ type Texts = &'static [&'static str];
 
 /// A token that is recognised by how it starts.
 const fn prefixed(name: &'static str, prefixes: Texts, body: Charset, len: (usize, usize)) -> Rule {
-    rule(
-        name,
-        Shape::Prefixed {
-            prefixes,
-            body,
-            len,
-        },
-    )
+    rule(name, Shape::Prefixed { prefixes, body, len })
 }
 
 /// A value that only the name in front of it gives away.
-const fn assigned(
-    name: &'static str,
-    keywords: Texts,
-    value: Charset,
-    len: (usize, usize),
-) -> Rule {
-    rule(
-        name,
-        Shape::Assigned {
-            keywords,
-            value,
-            len,
-        },
-    )
+const fn assigned(name: &'static str, keywords: Texts, value: Charset, len: (usize, usize)) -> Rule {
+    rule(name, Shape::Assigned { keywords, value, len })
 }
 
 /// A shape that needs a regex; a keyword is on the same line.
 const fn pattern(name: &'static str, keywords: Texts, regex: &'static str) -> Rule {
-    rule(
-        name,
-        Shape::Pattern {
-            keywords,
-            regex,
-            near: false,
-        },
-    )
+    rule(name, Shape::Pattern { keywords, regex, near: false })
 }
 
 /// Like [`pattern`], but the keyword may be up to two lines away.
 const fn nearby(name: &'static str, keywords: Texts, regex: &'static str) -> Rule {
-    rule(
-        name,
-        Shape::Pattern {
-            keywords,
-            regex,
-            near: true,
-        },
-    )
+    rule(name, Shape::Pattern { keywords, regex, near: true })
 }
 
 const fn rule(name: &'static str, shape: Shape) -> Rule {
-    Rule {
-        name,
-        shape,
-        entropy: 0.0,
-        allow: &[],
-        hits: &[],
-        misses: &[],
-    }
+    Rule { name, shape, entropy: 0.0, allow: &[], hits: &[], misses: &[] }
 }
 
 impl Rule {

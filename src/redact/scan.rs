@@ -41,15 +41,7 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
     if FileKind::is_secret_file(region.path) || FileKind::is_user_file(region.path) {
         whole_lines(region, out);
     }
-    Scanner {
-        region,
-        vocabulary: Vocabulary::shared(),
-        scratch,
-        out,
-        depth: 0,
-        done: Done::default(),
-    }
-    .read();
+    Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, done: Done::default() }.read();
 }
 
 /// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
@@ -59,27 +51,16 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
     while let Some(line) = current {
         let text = region.text(line);
         if users && let Some(colon) = memchr::memchr(b':', text) {
-            let value = text[colon + 1..]
-                .split(|&b| b == b':')
-                .next()
-                .unwrap_or_default();
+            let value = text[colon + 1..].split(|&b| b == b':').next().unwrap_or_default();
             if names::keeps(names::Promise::Password, Form::Bare, b"", value) {
                 let start = line.start + colon + 1;
-                out.push(Span {
-                    start,
-                    end: start + value.len(),
-                    name: Name::Generic(names::PASSWORD),
-                });
+                out.push(Span { start, end: start + value.len(), name: Name::Generic(names::PASSWORD) });
             }
         } else if text.len() >= 8
             && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t'))
             && names::keeps(names::Promise::Password, Form::Bare, b"", text)
         {
-            out.push(Span {
-                start: line.start,
-                end: line.end,
-                name: Name::Generic(names::SECRET),
-            });
+            out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
         }
         current = region.next(line);
     }
@@ -87,12 +68,7 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
 
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
-    let region = Region {
-        bytes: text,
-        prefix: 0,
-        kind: FileKind::Config,
-        path: b"",
-    };
+    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
     let mut out = Vec::new();
     Scanner {
         region: &region,
@@ -147,8 +123,7 @@ impl Scanner<'_, '_, '_> {
                 || memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1),
                 |newline| at + newline + 1,
             );
-            let stop = memchr::memchr(b'\n', &bytes[found..])
-                .map_or(bytes.len(), |newline| found + newline);
+            let stop = memchr::memchr(b'\n', &bytes[found..]).map_or(bytes.len(), |newline| found + newline);
             if self.region.kind == FileKind::Code && !may_hold_literal(&bytes[start..stop]) {
                 at = stop + 1;
                 continue;
@@ -169,25 +144,13 @@ impl Scanner<'_, '_, '_> {
         self.vocabulary.find(&scratch.lower, &mut scratch.hits);
         let runs = prefilter::runs(text);
         if runs.has_token || goes_on(text) {
-            self.vocabulary.find_vendors(
-                &scratch.lower,
-                &mut scratch.squeezed,
-                &mut scratch.vendors,
-            );
+            self.vocabulary.find_vendors(&scratch.lower, &mut scratch.squeezed, &mut scratch.vendors);
         }
-        let reading = Reading {
-            line,
-            text,
-            lower: &scratch.lower[..text.len()],
-            hits: &scratch.hits,
-            vendors: &scratch.vendors,
-        };
+        let reading =
+            Reading { line, text, lower: &scratch.lower[..text.len()], hits: &scratch.hits, vendors: &scratch.vendors };
         let read = self.hits(&reading, &mut scratch.ran);
         self.names(&reading);
-        if (32..=160).contains(&text.len())
-            && line.start >= self.done.fragment
-            && keys::solid(text).is_some()
-        {
+        if (32..=160).contains(&text.len()) && line.start >= self.done.fragment && keys::solid(text).is_some() {
             self.done.fragment = keys::fragment(self.region, line, self.out);
         }
         *self.scratch = scratch;
@@ -205,9 +168,7 @@ impl Scanner<'_, '_, '_> {
             match hit.action {
                 Action::Prefixed(rule) => self.prefixed(line, hit.at, rule),
                 Action::Assign | Action::Assigned(_) => {}
-                Action::Pattern(rule) => {
-                    self.pattern(line, reading.text, &reading.hits[index..], rule, ran)
-                }
+                Action::Pattern(rule) => self.pattern(line, reading.text, &reading.hits[index..], rule, ran),
                 Action::Url => {
                     let from = self.out.len();
                     url::credentials(reading.text, hit.at, self.out);
@@ -232,10 +193,7 @@ impl Scanner<'_, '_, '_> {
 
     /// Reads the assignment of every name that says something.
     fn names(&mut self, reading: &Reading<'_>) {
-        let triggers = reading
-            .hits
-            .iter()
-            .filter(|hit| hit.action == Action::Assign);
+        let triggers = reading.hits.iter().filter(|hit| hit.action == Action::Assign);
         let mut places: Vec<usize> = triggers.chain(reading.vendors).map(|hit| hit.at).collect();
         if places.is_empty() {
             return;
@@ -280,24 +238,13 @@ impl Scanner<'_, '_, '_> {
     }
 
     fn dashes(&mut self, line: Line, lower: &[u8]) -> usize {
-        let telling = [&b"private"[..], b"key"]
-            .iter()
-            .any(|word| memchr::memmem::find(lower, word).is_some());
-        if telling {
-            keys::marked(self.region, line, self.out)
-        } else {
-            line.end
-        }
+        let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
+        if telling { keys::marked(self.region, line, self.out) } else { line.end }
     }
 
     fn prefixed(&mut self, line: Line, at: usize, rule: u16) {
         let loaded = &self.vocabulary.rules[usize::from(rule)];
-        let Shape::Prefixed {
-            prefixes,
-            body,
-            len,
-        } = &loaded.rule.shape
-        else {
+        let Shape::Prefixed { prefixes, body, len } = &loaded.rule.shape else {
             return;
         };
         let text = self.region.text(line);
@@ -313,11 +260,7 @@ impl Scanner<'_, '_, '_> {
         };
         let start = at + prefix.len();
         let ceiling = text.len().min(start + len.1 + 1);
-        let mut end = start
-            + text[start..ceiling]
-                .iter()
-                .take_while(|&&byte| body.contains(byte))
-                .count();
+        let mut end = start + text[start..ceiling].iter().take_while(|&&byte| body.contains(byte)).count();
         if *body == Charset::Dotted {
             while end > start && text[end - 1] == b'.' {
                 end -= 1;
@@ -328,11 +271,7 @@ impl Scanner<'_, '_, '_> {
         }
         let value = &text[start..end];
         if body.covers(value, *len) && self.accepts(loaded, &text[at..end], value) {
-            self.out.push(Span {
-                start: line.start + at,
-                end: line.start + end,
-                name: Name::Rule(loaded.rule.name),
-            });
+            self.out.push(Span { start: line.start + at, end: line.start + end, name: Name::Rule(loaded.rule.name) });
         }
     }
 
@@ -361,11 +300,7 @@ impl Scanner<'_, '_, '_> {
             return value.end.max(name.end);
         }
         // Names inside an endless bare word have the same end: to read them all would take for ever.
-        if let Some(Assignment {
-            value,
-            form: Form::Bare | Form::Doubtful,
-            ..
-        }) = &assignment
+        if let Some(Assignment { value, form: Form::Bare | Form::Doubtful, .. }) = &assignment
             && value.len() >= ENDLESS
         {
             return value.end;
@@ -374,23 +309,13 @@ impl Scanner<'_, '_, '_> {
             && let Some((start, end, form)) = manifest::value_below(self.region, reading.line)
             && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
         {
-            self.out.push(Span {
-                start,
-                end,
-                name: rule,
-            });
+            self.out.push(Span { start, end, name: rule });
         }
         name.end
     }
 
     /// Which rule, if any, says that a value given to this name is a secret.
-    fn judge(
-        &self,
-        reading: &Reading<'_>,
-        name: &Range<usize>,
-        literal: &[u8],
-        form: Form,
-    ) -> Option<Name> {
+    fn judge(&self, reading: &Reading<'_>, name: &Range<usize>, literal: &[u8], form: Form) -> Option<Name> {
         if let Some(rule) = self.vendor(reading, name, literal, form) {
             return Some(Name::Rule(rule));
         }
@@ -400,13 +325,7 @@ impl Scanner<'_, '_, '_> {
     }
 
     /// The rule whose keyword is in or shortly before the name and whose shape the value has.
-    fn vendor(
-        &self,
-        reading: &Reading<'_>,
-        name: &Range<usize>,
-        value: &[u8],
-        form: Form,
-    ) -> Option<&'static str> {
+    fn vendor(&self, reading: &Reading<'_>, name: &Range<usize>, value: &[u8], form: Form) -> Option<&'static str> {
         let from = name.start.saturating_sub(VENDOR_REACH);
         let first = reading.vendors.partition_point(|hit| hit.at < from);
         let near = &reading.vendors[first..];
@@ -422,17 +341,11 @@ impl Scanner<'_, '_, '_> {
                 return None;
             };
             let loaded = &self.vocabulary.rules[usize::from(rule)];
-            let Shape::Assigned {
-                value: charset,
-                len,
-                ..
-            } = &loaded.rule.shape
-            else {
+            let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else {
                 return None;
             };
-            let fits = charset.covers(value, *len)
-                && self.accepts(loaded, value, value)
-                && !filter::is_placeholder(value);
+            let fits =
+                charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
             fits.then_some(loaded.rule.name)
         })
     }
@@ -449,10 +362,7 @@ impl Scanner<'_, '_, '_> {
         if text.len() <= WHOLE_LINE {
             self.search(loaded, line, 0, text.len());
         } else {
-            let places = hits
-                .iter()
-                .filter(|hit| hit.action == Action::Pattern(rule))
-                .map(|hit| hit.at);
+            let places = hits.iter().filter(|hit| hit.action == Action::Pattern(rule)).map(|hit| hit.at);
             for (start, end) in windows(places, text.len()) {
                 self.search(loaded, line, start, end);
             }
@@ -476,12 +386,7 @@ impl Scanner<'_, '_, '_> {
             let Some(before) = self.region.previous(other) else {
                 break;
             };
-            self.search(
-                loaded,
-                before,
-                0,
-                (before.end - before.start).min(WHOLE_LINE),
-            );
+            self.search(loaded, before, 0, (before.end - before.start).min(WHOLE_LINE));
             other = before;
         }
     }
@@ -491,13 +396,7 @@ impl Scanner<'_, '_, '_> {
         let text = &self.region.text(line)[start..end];
         let generic = contexts::is_one(loaded.rule);
         for captures in regex.captures_iter(text) {
-            let Some(found) = captures
-                .iter()
-                .skip(1)
-                .flatten()
-                .next()
-                .or_else(|| captures.get(0))
-            else {
+            let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else {
                 continue;
             };
             let value = found.as_bytes();
@@ -507,10 +406,7 @@ impl Scanner<'_, '_, '_> {
             {
                 continue;
             }
-            if generic
-                && (filter::is_placeholder(value)
-                    || value.len() <= 5 && value.iter().all(u8::is_ascii_digit))
-            {
+            if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
             self.out.push(Span {
@@ -531,11 +427,7 @@ impl Scanner<'_, '_, '_> {
         let out = &mut *self.out;
         encoded::runs(text, |run| {
             if let Some(name) = holds_secret(&run.text, &mut scratch) {
-                out.push(Span {
-                    start: line.start + run.start,
-                    end: line.start + run.end,
-                    name,
-                });
+                out.push(Span { start: line.start + run.start, end: line.start + run.end, name });
             }
         });
     }
@@ -549,11 +441,7 @@ fn may_hold_literal(rest: &[u8]) -> bool {
         if byte.is_ascii_digit() || matches!(byte, b'"' | b'\'' | b'`' | b'@') {
             return true;
         }
-        run = if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
-            run + 1
-        } else {
-            0
-        };
+        run = if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') { run + 1 } else { 0 };
         if run >= LONG {
             return true;
         }
@@ -563,10 +451,7 @@ fn may_hold_literal(rest: &[u8]) -> bool {
 
 /// Whether a name on the line may have its value below.
 fn goes_on(text: &[u8]) -> bool {
-    matches!(
-        text.trim_ascii_end().last(),
-        Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_')
-    )
+    matches!(text.trim_ascii_end().last(), Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_'))
 }
 
 /// Whether a token may start at `at`: not inside a word, unless an escape (`\n`, `%22`, `\u003d`) stands before it.
@@ -587,10 +472,7 @@ pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
 fn windows(places: impl Iterator<Item = usize>, length: usize) -> Vec<(usize, usize)> {
     let mut joined: Vec<(usize, usize)> = Vec::new();
     for at in places {
-        let (start, end) = (
-            at.saturating_sub(WINDOW_BEFORE),
-            length.min(at + WINDOW_AFTER),
-        );
+        let (start, end) = (at.saturating_sub(WINDOW_BEFORE), length.min(at + WINDOW_AFTER));
         match joined.last_mut() {
             Some(last) if start <= last.1 => last.1 = end,
             _ => joined.push((start, end)),

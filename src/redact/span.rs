@@ -73,8 +73,7 @@ impl<'a> Region<'a> {
     /// The line that holds byte `at`.
     pub(super) fn line_at(&self, at: usize) -> Line {
         let start = memchr::memrchr(b'\n', &self.bytes[..at]).map_or(0, |newline| newline + 1);
-        let end = memchr::memchr(b'\n', &self.bytes[at..])
-            .map_or(self.bytes.len(), |newline| at + newline);
+        let end = memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |newline| at + newline);
         self.line(start, end)
     }
 
@@ -83,10 +82,7 @@ impl<'a> Region<'a> {
         if end > start && self.bytes[end - 1] == b'\r' {
             end -= 1;
         }
-        Line {
-            start: (start + self.prefix).min(end),
-            end,
-        }
+        Line { start: (start + self.prefix).min(end), end }
     }
 
     pub(super) fn next(&self, line: Line) -> Option<Line> {

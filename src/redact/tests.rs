@@ -31,11 +31,7 @@ fn every_rule_finds_its_hits_and_leaves_its_misses() {
     for rule in all_rules() {
         let mut hits = 0;
         for (line, secret) in rule.hits {
-            assert!(
-                line.contains(secret),
-                "{}: the sample does not hold its secret: {line}",
-                rule.name
-            );
+            assert!(line.contains(secret), "{}: the sample does not hold its secret: {line}", rule.name);
             let redacted = engine.redact(Output::Prompt, line);
             if is_clean(line, secret, redacted.as_str()) {
                 hits += 1;
@@ -52,22 +48,10 @@ fn every_rule_finds_its_hits_and_leaves_its_misses() {
                 failures.push(format!("{} miss\n    {line}\n    {redacted}", rule.name));
             }
         }
-        println!(
-            "{:<40} {:>2}/{:<2} {:>3}/{:<2}",
-            rule.name,
-            hits,
-            rule.hits.len(),
-            misses,
-            rule.misses.len()
-        );
+        println!("{:<40} {:>2}/{:<2} {:>3}/{:<2}", rule.name, hits, rule.hits.len(), misses, rule.misses.len());
     }
     println!("{} rule types", rule_count());
-    assert!(
-        failures.is_empty(),
-        "{} samples fail\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} samples fail\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
@@ -75,37 +59,21 @@ fn every_rule_is_well_formed() {
     let mut seen = std::collections::BTreeSet::new();
     for rule in all_rules() {
         assert!(seen.insert(rule.name), "{} is there twice", rule.name);
-        assert!(
-            rule.name
-                .bytes()
-                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'),
-            "{}",
-            rule.name
-        );
+        assert!(rule.name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'), "{}", rule.name);
         assert!(!rule.hits.is_empty(), "{} has no sample", rule.name);
         let words = match &rule.shape {
-            rule::Shape::Pattern {
-                keywords, regex, ..
-            } => {
+            rule::Shape::Pattern { keywords, regex, .. } => {
                 vocab::compile(regex).unwrap_or_else(|error| panic!("{}: {error}", rule.name));
                 *keywords
             }
             rule::Shape::Assigned { keywords, .. } => *keywords,
             rule::Shape::Prefixed { prefixes, .. } => {
-                assert!(
-                    prefixes.iter().all(|prefix| prefix.len() >= 2),
-                    "{}",
-                    rule.name
-                );
+                assert!(prefixes.iter().all(|prefix| prefix.len() >= 2), "{}", rule.name);
                 continue;
             }
         };
         for word in words {
-            assert!(
-                word.len() >= 3 && *word == word.to_ascii_lowercase(),
-                "{}: {word}",
-                rule.name
-            );
+            assert!(word.len() >= 3 && *word == word.to_ascii_lowercase(), "{}: {word}", rule.name);
         }
         for allow in rule.allow {
             vocab::compile(allow).unwrap_or_else(|error| panic!("{}: {error}", rule.name));
@@ -140,34 +108,21 @@ fn diff_of(path: &str, sign: char, lines: &[String]) -> String {
         '-' => (lines.len(), 0),
         _ => (lines.len(), lines.len()),
     };
-    format!(
-        "diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -7,{old} +7,{new} @@ fn x\n{body}"
-    )
+    format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -7,{old} +7,{new} @@ fn x\n{body}")
 }
 
 fn redact_diff(diff: &str) -> String {
-    engine()
-        .redact_diff(diff.as_bytes())
-        .bytes
-        .to_text()
-        .into_string()
+    engine().redact_diff(diff.as_bytes()).bytes.to_text().into_string()
 }
 
 /// The longest stretch of any secret line that is still there.
 fn longest_left(text: &str, secrets: &[String]) -> usize {
     let left = |secret: &str| {
         (1..=secret.len()).rev().find(|&length| {
-            secret
-                .as_bytes()
-                .windows(length)
-                .any(|part| memchr::memmem::find(text.as_bytes(), part).is_some())
+            secret.as_bytes().windows(length).any(|part| memchr::memmem::find(text.as_bytes(), part).is_some())
         })
     };
-    secrets
-        .iter()
-        .filter_map(|secret| left(secret))
-        .max()
-        .unwrap_or(0)
+    secrets.iter().filter_map(|secret| left(secret)).max().unwrap_or(0)
 }
 
 type Wrap = fn(&[String]) -> Vec<String>;
@@ -186,65 +141,29 @@ fn wrappings() -> Vec<(&'static str, Wrap)> {
         ("encrypted", |body| {
             let mut lines = labelled("RSA PRIVATE KEY", body);
             lines.insert(1, "Proc-Type: 4,ENCRYPTED".to_owned());
-            lines.insert(
-                2,
-                "DEK-Info: AES-128-CBC,0123456789ABCDEF0123456789ABCDEF".to_owned(),
-            );
+            lines.insert(2, "DEK-Info: AES-128-CBC,0123456789ABCDEF0123456789ABCDEF".to_owned());
             lines.insert(3, String::new());
             lines
         }),
         ("pgp", |body| labelled("PGP PRIVATE KEY BLOCK", body)),
         ("yaml", |body| {
             std::iter::once("key: |".to_owned())
-                .chain(
-                    labelled("EC PRIVATE KEY", body)
-                        .into_iter()
-                        .map(|line| format!("    {line}")),
-                )
+                .chain(labelled("EC PRIVATE KEY", body).into_iter().map(|line| format!("    {line}")))
                 .collect()
         }),
-        ("json", |body| {
-            vec![format!(
-                "  \"private_key\": \"{}\\n\",",
-                labelled("PRIVATE KEY", body).join("\\n")
-            )]
-        }),
+        ("json", |body| vec![format!("  \"private_key\": \"{}\\n\",", labelled("PRIVATE KEY", body).join("\\n"))]),
         ("twice escaped", |body| {
-            vec![format!(
-                "{{\\\"k\\\": \\\"{}\\\"}}",
-                labelled("PRIVATE KEY", body).join("\\\\n")
-            )]
+            vec![format!("{{\\\"k\\\": \\\"{}\\\"}}", labelled("PRIVATE KEY", body).join("\\\\n"))]
         }),
         ("java", |body| {
-            labelled("RSA PRIVATE KEY", body)
-                .iter()
-                .map(|line| format!("        \"{line}\\n\" +"))
-                .collect()
+            labelled("RSA PRIVATE KEY", body).iter().map(|line| format!("        \"{line}\\n\" +")).collect()
         }),
-        ("python", |body| {
-            labelled("RSA PRIVATE KEY", body)
-                .iter()
-                .map(|line| format!("    \"{line}\\n\""))
-                .collect()
-        }),
+        ("python", |body| labelled("RSA PRIVATE KEY", body).iter().map(|line| format!("    \"{line}\\n\"")).collect()),
         ("visual basic", |body| {
-            labelled("RSA PRIVATE KEY", body)
-                .iter()
-                .map(|line| format!("    \"{line}\" & vbLf & _"))
-                .collect()
+            labelled("RSA PRIVATE KEY", body).iter().map(|line| format!("    \"{line}\" & vbLf & _")).collect()
         }),
-        ("array", |body| {
-            labelled("RSA PRIVATE KEY", body)
-                .iter()
-                .map(|line| format!("  '{line}',"))
-                .collect()
-        }),
-        ("comment", |body| {
-            labelled("RSA PRIVATE KEY", body)
-                .iter()
-                .map(|line| format!("// {line}"))
-                .collect()
-        }),
+        ("array", |body| labelled("RSA PRIVATE KEY", body).iter().map(|line| format!("  '{line}',")).collect()),
+        ("comment", |body| labelled("RSA PRIVATE KEY", body).iter().map(|line| format!("// {line}")).collect()),
         ("log", |body| {
             labelled("RSA PRIVATE KEY", body)
                 .iter()
@@ -252,48 +171,20 @@ fn wrappings() -> Vec<(&'static str, Wrap)> {
                 .map(|(n, line)| format!("10:00:{n:02} INFO {line}"))
                 .collect()
         }),
-        ("carriage returns", |body| {
-            labelled("RSA PRIVATE KEY", body)
-                .iter()
-                .map(|line| format!("{line}\r"))
-                .collect()
-        }),
-        ("environment", |body| {
-            vec![format!(
-                "KEY=\"{}\"",
-                labelled("RSA PRIVATE KEY", body).join("\\n")
-            )]
-        }),
-        ("one line with spaces", |body| {
-            vec![labelled("RSA PRIVATE KEY", body).join(" ")]
-        }),
+        ("carriage returns", |body| labelled("RSA PRIVATE KEY", body).iter().map(|line| format!("{line}\r")).collect()),
+        ("environment", |body| vec![format!("KEY=\"{}\"", labelled("RSA PRIVATE KEY", body).join("\\n"))]),
+        ("one line with spaces", |body| vec![labelled("RSA PRIVATE KEY", body).join(" ")]),
         ("percent", |body| {
-            vec![format!(
-                "k={}",
-                labelled("RSA PRIVATE KEY", body)
-                    .join("%0A")
-                    .replace('+', "%2B")
-                    .replace('=', "%3D")
-            )]
+            vec![format!("k={}", labelled("RSA PRIVATE KEY", body).join("%0A").replace('+', "%2B").replace('=', "%3D"))]
         }),
-        ("without its beginning", |body| {
-            labelled("RSA PRIVATE KEY", body)[3..].to_vec()
-        }),
-        ("without its end", |body| {
-            labelled("RSA PRIVATE KEY", body)[..6].to_vec()
-        }),
+        ("without its beginning", |body| labelled("RSA PRIVATE KEY", body)[3..].to_vec()),
+        ("without its end", |body| labelled("RSA PRIVATE KEY", body)[..6].to_vec()),
         ("quoted without its end", |body| {
-            labelled("RSA PRIVATE KEY", body)[..6]
-                .iter()
-                .map(|line| format!("  \"{line}\\n\" +"))
-                .collect()
+            labelled("RSA PRIVATE KEY", body)[..6].iter().map(|line| format!("  \"{line}\\n\" +")).collect()
         }),
         ("neither beginning nor end", |body| body[2..6].to_vec()),
         ("quoted, neither beginning nor end", |body| {
-            body[2..6]
-                .iter()
-                .map(|line| format!("    \"{line}\\n\""))
-                .collect()
+            body[2..6].iter().map(|line| format!("    \"{line}\\n\"")).collect()
         }),
         ("putty", |body| {
             let mut lines = vec![
@@ -317,10 +208,7 @@ fn a_private_key_goes_whole_whatever_it_is_wrapped_in() {
                 let diff = diff_of("deploy/id.txt", sign, &wrap(&body));
                 let redacted = redact_diff(&diff);
                 let left = longest_left(&redacted, &body);
-                assert!(
-                    left < 6,
-                    "{name}, {width} wide, {sign:?}: {left} characters left\n{redacted}"
-                );
+                assert!(left < 6, "{name}, {width} wide, {sign:?}: {left} characters left\n{redacted}");
                 assert_eq!(redacted.lines().count(), diff.lines().count(), "{name}");
             }
         }
@@ -381,72 +269,36 @@ fn code_that_only_speaks_of_secrets_stays() {
 #[test]
 fn only_the_value_goes_and_the_quotes_stay() {
     let cases = [
-        (
-            "a.py",
-            "password = \"Zx81-kQm3\"",
-            "password = \"[REDACTED]\"",
-        ),
-        (
-            "a.yml",
-            "  db_password: Zx81-kQm3 # rotate",
-            "  db_password: [REDACTED] # rotate",
-        ),
+        ("a.py", "password = \"Zx81-kQm3\"", "password = \"[REDACTED]\""),
+        ("a.yml", "  db_password: Zx81-kQm3 # rotate", "  db_password: [REDACTED] # rotate"),
         (".env", "DB_PASSWORD=Zx81-kQm3", "DB_PASSWORD=[REDACTED]"),
-        (
-            "a.json",
-            "  \"client_secret\": \"Zx81kQm3Lw09vTb7\",",
-            "  \"client_secret\": \"[REDACTED]\",",
-        ),
+        ("a.json", "  \"client_secret\": \"Zx81kQm3Lw09vTb7\",", "  \"client_secret\": \"[REDACTED]\","),
         (
             "a.xml",
             "<add key=\"ApiToken\" value=\"Zx81kQm3Lw09vTb7\" />",
             "<add key=\"ApiToken\" value=\"[REDACTED]\" />",
         ),
-        (
-            "Dockerfile",
-            "ENV API_TOKEN Zx81kQm3Lw09vTb7",
-            "ENV API_TOKEN [REDACTED]",
-        ),
-        (
-            "a.tf",
-            "  master_password = \"Zx81-kQm3\"",
-            "  master_password = \"[REDACTED]\"",
-        ),
-        (
-            "a.sh",
-            "psql postgres://app:Zx81kQm3@db/app",
-            "psql postgres://app:[REDACTED]@db/app",
-        ),
+        ("Dockerfile", "ENV API_TOKEN Zx81kQm3Lw09vTb7", "ENV API_TOKEN [REDACTED]"),
+        ("a.tf", "  master_password = \"Zx81-kQm3\"", "  master_password = \"[REDACTED]\""),
+        ("a.sh", "psql postgres://app:Zx81kQm3@db/app", "psql postgres://app:[REDACTED]@db/app"),
     ];
     for (path, line, expected) in cases {
         let redacted = redact_diff(&diff_of(path, '+', &[line.to_owned()]));
-        assert_eq!(
-            redacted,
-            diff_of(path, '+', &[expected.to_owned()]),
-            "{line}"
-        );
+        assert_eq!(redacted, diff_of(path, '+', &[expected.to_owned()]), "{line}");
     }
 }
 
 #[test]
 fn an_inline_permission_is_not_honoured() {
-    let line = "token = \"glpat-Zx81kQm3Lw09vTb7Rn5c\" # gitleaks:allow pragma: allowlist secret"
-        .to_owned();
+    let line = "token = \"glpat-Zx81kQm3Lw09vTb7Rn5c\" # gitleaks:allow pragma: allowlist secret".to_owned();
     assert!(!redact_diff(&diff_of("a.py", '+', &[line])).contains("Zx81kQm3"));
 }
 
 #[test]
 fn the_values_of_a_secret_manifest_go_wherever_its_kind_stands() {
-    let before = [
-        "kind: Secret",
-        "metadata:",
-        "  name: db",
-        "data:",
-        "  user: YWRtaW4=",
-        "  pw: Wng4MQ==",
-        "type: Opaque",
-    ]
-    .map(str::to_owned);
+    let before =
+        ["kind: Secret", "metadata:", "  name: db", "data:", "  user: YWRtaW4=", "  pw: Wng4MQ==", "type: Opaque"]
+            .map(str::to_owned);
     let after = [
         "metadata:",
         "  name: db",
@@ -459,16 +311,11 @@ fn the_values_of_a_secret_manifest_go_wherever_its_kind_stands() {
     .map(str::to_owned);
     let redacted = redact_diff(&diff_of("k8s.yaml", '+', &before));
     assert!(
-        !redacted.contains("YWRtaW4=")
-            && !redacted.contains("Wng4MQ==")
-            && redacted.contains("name: db"),
+        !redacted.contains("YWRtaW4=") && !redacted.contains("Wng4MQ==") && redacted.contains("name: db"),
         "{redacted}"
     );
     let redacted = redact_diff(&diff_of("k8s.yaml", '+', &after));
-    assert!(
-        !redacted.contains("correct-horse") && !redacted.contains("some long text"),
-        "{redacted}"
-    );
+    assert!(!redacted.contains("correct-horse") && !redacted.contains("some long text"), "{redacted}");
 }
 
 #[test]
@@ -476,15 +323,8 @@ fn an_encoded_secret_loses_its_encoded_form() {
     use base64::Engine as _;
     let secret = "token=glpat-Zx81kQm3Lw09vTb7Rn5c";
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent = secret
-        .bytes()
-        .map(|byte| format!("%{byte:02X}"))
-        .collect::<String>();
-    for encoded in [
-        base64::engine::general_purpose::STANDARD.encode(secret),
-        hex,
-        percent,
-    ] {
+    let percent = secret.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    for encoded in [base64::engine::general_purpose::STANDARD.encode(secret), hex, percent] {
         let redacted = redact_diff(&diff_of("a.txt", '+', &[format!("blob {encoded} end")]));
         assert!(redacted.ends_with("+blob [REDACTED] end\n"), "{redacted}");
     }
@@ -497,81 +337,40 @@ fn a_secret_met_once_is_removed_everywhere_and_in_every_spelling() {
     let diff = diff_of(
         "a.py",
         '+',
-        &[
-            "api_key = \"Zx81/kQm3+Lw09=vTb7\"".to_owned(),
-            "print(\"Zx81/kQm3+Lw09=vTb7 again\")".to_owned(),
-        ],
+        &["api_key = \"Zx81/kQm3+Lw09=vTb7\"".to_owned(), "print(\"Zx81/kQm3+Lw09=vTb7 again\")".to_owned()],
     );
     let redacted = engine.redact_diff(diff.as_bytes()).bytes.to_text();
     assert!(!redacted.as_str().contains("Zx81"), "{redacted}");
     let encoded = base64::engine::general_purpose::STANDARD.encode("x:Zx81/kQm3+Lw09=vTb7");
-    for text in [
-        "said Zx81/kQm3+Lw09=vTb7.",
-        "?k=Zx81%2FkQm3%2BLw09%3DvTb7&",
-        &format!("basic {encoded}"),
-    ] {
+    for text in ["said Zx81/kQm3+Lw09=vTb7.", "?k=Zx81%2FkQm3%2BLw09%3DvTb7&", &format!("basic {encoded}")] {
         let redacted = engine.redact(Output::AgentOutput, text);
-        assert!(
-            redacted.as_str().contains(TOKEN) && !redacted.as_str().contains("kQm3"),
-            "{redacted}"
-        );
+        assert!(redacted.as_str().contains(TOKEN) && !redacted.as_str().contains("kQm3"), "{redacted}");
     }
 }
 
 #[test]
 fn switched_off_the_engine_still_removes_known_values() {
-    let settings = Settings {
-        enabled: false,
-        ..Settings::default()
-    };
-    let engine =
-        Engine::new(&settings, ["tok-known-0001".to_owned()]).expect("no patterns, no error");
-    let diff = diff_of(
-        "a.py",
-        '+',
-        &[
-            "a = \"glpat-Zx81kQm3Lw09vTb7Rn5c\"".to_owned(),
-            "b = \"tok-known-0001\"".to_owned(),
-        ],
-    );
+    let settings = Settings { enabled: false, ..Settings::default() };
+    let engine = Engine::new(&settings, ["tok-known-0001".to_owned()]).expect("no patterns, no error");
+    let diff =
+        diff_of("a.py", '+', &["a = \"glpat-Zx81kQm3Lw09vTb7Rn5c\"".to_owned(), "b = \"tok-known-0001\"".to_owned()]);
     let redaction = engine.redact_diff(diff.as_bytes());
-    assert_eq!(
-        redaction.bytes.to_text().as_str(),
-        diff.replace("tok-known-0001", TOKEN)
-    );
+    assert_eq!(redaction.bytes.to_text().as_str(), diff.replace("tok-known-0001", TOKEN));
     assert_eq!(redaction.matches.len(), 1);
 }
 
 #[test]
 fn extra_patterns_are_named_by_number_and_a_bad_one_is_an_error() {
-    let settings = Settings {
-        extra_patterns: vec!["nothing".to_owned(), "ACME-([0-9]{6})".to_owned()],
-        ..Settings::default()
-    };
+    let settings =
+        Settings { extra_patterns: vec!["nothing".to_owned(), "ACME-([0-9]{6})".to_owned()], ..Settings::default() };
     let engine = Engine::new(&settings, []).expect("the patterns are fine");
-    let redaction =
-        engine.redact_diff(diff_of("a.py", '+', &["x = ACME-123456".to_owned()]).as_bytes());
-    assert!(
-        redaction
-            .bytes
-            .to_text()
-            .as_str()
-            .contains("x = ACME-[REDACTED]")
-    );
+    let redaction = engine.redact_diff(diff_of("a.py", '+', &["x = ACME-123456".to_owned()]).as_bytes());
+    assert!(redaction.bytes.to_text().as_str().contains("x = ACME-[REDACTED]"));
     assert_eq!(redaction.matches[0].rule, "EXTRA_PATTERN_1");
-    let settings = Settings {
-        extra_patterns: vec!["fine".to_owned(), "(".to_owned()],
-        ..Settings::default()
-    };
+    let settings = Settings { extra_patterns: vec!["fine".to_owned(), "(".to_owned()], ..Settings::default() };
     let error = Engine::new(&settings, []).expect_err("the second pattern is not one");
-    assert!(
-        error.to_string().contains("extra_patterns[1] `(`"),
-        "{error}"
-    );
-    let settings = Settings {
-        extra_patterns: vec!["(a{1000}){1000}".to_owned()],
-        ..Settings::default()
-    };
+    assert!(error.to_string().contains("extra_patterns[1] `(`"), "{error}");
+    let settings = Settings { extra_patterns: vec!["(a{1000}){1000}".to_owned()], ..Settings::default() };
     Engine::new(&settings, []).expect_err("a pattern has a size limit");
 }
 
@@ -583,24 +382,10 @@ fn allowed_values_and_paths_stay() {
         ..Settings::default()
     };
     let engine = Engine::new(&settings, []).expect("the patterns are fine");
-    let first = diff_of(
-        "a.py",
-        '+',
-        &["t = \"glpat-Zx81kQm3Lw09vTb7Rn5c\"".to_owned()],
-    );
-    assert_eq!(
-        engine.redact_diff(first.as_bytes()).bytes.as_bytes(),
-        first.as_bytes()
-    );
-    let second = diff_of(
-        "test/fixtures/a.py",
-        '+',
-        &["t = \"glpat-Lw09vTb7Rn5cZx81kQm3\"".to_owned()],
-    );
-    assert_eq!(
-        engine.redact_diff(second.as_bytes()).bytes.as_bytes(),
-        second.as_bytes()
-    );
+    let first = diff_of("a.py", '+', &["t = \"glpat-Zx81kQm3Lw09vTb7Rn5c\"".to_owned()]);
+    assert_eq!(engine.redact_diff(first.as_bytes()).bytes.as_bytes(), first.as_bytes());
+    let second = diff_of("test/fixtures/a.py", '+', &["t = \"glpat-Lw09vTb7Rn5cZx81kQm3\"".to_owned()]);
+    assert_eq!(engine.redact_diff(second.as_bytes()).bytes.as_bytes(), second.as_bytes());
 }
 
 #[test]
@@ -610,14 +395,7 @@ fn a_match_says_where_and_what_kind_and_nothing_else() {
     let seen: Vec<_> = matches
         .iter()
         .map(|found| {
-            (
-                found.rule.as_str(),
-                found.path.as_deref(),
-                found.line,
-                found.side,
-                found.sha256.is_some(),
-                found.chars,
-            )
+            (found.rule.as_str(), found.path.as_deref(), found.line, found.side, found.sha256.is_some(), found.chars)
         })
         .collect();
     assert_eq!(
@@ -631,17 +409,10 @@ fn a_match_says_where_and_what_kind_and_nothing_else() {
 
 #[test]
 fn the_lines_of_one_key_are_one_match() {
-    let diff = diff_of(
-        "id_rsa",
-        '+',
-        &labelled("RSA PRIVATE KEY", &key_lines(64, 3)),
-    );
+    let diff = diff_of("id_rsa", '+', &labelled("RSA PRIVATE KEY", &key_lines(64, 3)));
     let matches = engine().redact_diff(diff.as_bytes()).matches;
     assert_eq!(matches.len(), 1);
-    assert_eq!(
-        (matches[0].rule.as_str(), matches[0].line, matches[0].chars),
-        ("PRIVATE_KEY", Some(8), 8 * 64 + 20)
-    );
+    assert_eq!((matches[0].rule.as_str(), matches[0].line, matches[0].chars), ("PRIVATE_KEY", Some(8), 8 * 64 + 20));
 }
 
 #[test]
@@ -649,17 +420,8 @@ fn file_names_and_headings_are_redacted_too() {
     let diff = "diff --git a/glpat-Zx81kQm3Lw09vTb7Rn5c.txt b/glpat-Zx81kQm3Lw09vTb7Rn5c.txt\n--- a/glpat-Zx81kQm3Lw09vTb7Rn5c.txt\n+++ b/glpat-Zx81kQm3Lw09vTb7Rn5c.txt\n@@ -1 +1 @@ token = \"glpat-Lw09vTb7Rn5cZx81kQm3\"\n-a\n+password = \"Zx81-kQm3\"\n";
     let redaction = engine().redact_diff(diff.as_bytes());
     let text = redaction.bytes.to_text();
-    assert!(
-        !text.as_str().contains("Zx81kQm3") && !text.as_str().contains("Lw09vTb7"),
-        "{text}"
-    );
-    assert!(
-        redaction.matches.iter().all(|found| !found
-            .path
-            .as_deref()
-            .unwrap_or_default()
-            .contains("Zx81"))
-    );
+    assert!(!text.as_str().contains("Zx81kQm3") && !text.as_str().contains("Lw09vTb7"), "{text}");
+    assert!(redaction.matches.iter().all(|found| !found.path.as_deref().unwrap_or_default().contains("Zx81")));
 }
 
 #[test]

@@ -20,10 +20,7 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
     let stop = window
         .iter()
         .position(|&b| {
-            matches!(
-                b,
-                b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|'
-            ) && !is_template(window, b)
+            matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|') && !is_template(window, b)
         })
         .unwrap_or(window.len());
     let window = &window[..stop];
@@ -58,10 +55,7 @@ fn is_template(window: &[u8], byte: u8) -> bool {
 
 /// The `@` that ends the user information: the last one of the authority, or one beyond a slash that is part of the password.
 fn separator(window: &[u8]) -> Option<usize> {
-    let slash = window
-        .iter()
-        .position(|&b| matches!(b, b'/' | b'?' | b'#'))
-        .unwrap_or(window.len());
+    let slash = window.iter().position(|&b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(window.len());
     if let Some(sign) = memchr::memrchr(b'@', &window[..slash]) {
         return Some(sign);
     }
@@ -71,10 +65,7 @@ fn separator(window: &[u8]) -> Option<usize> {
         return None;
     }
     let sign = memchr::memchr(b'@', &window[slash..])? + slash;
-    let host = window[sign + 1..]
-        .iter()
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'))
-        .count();
+    let host = window[sign + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-')).count();
     (host >= 3 && sign - colon <= 128).then_some(sign)
 }
 
@@ -90,31 +81,20 @@ fn dsn(line: &[u8], at: usize, out: &mut Vec<Span>) {
     };
     let password = &line[start + colon + 1..at];
     if !filter::is_placeholder(password) && !password.starts_with(b"//") {
-        push(
-            out,
-            start + colon + 1,
-            password.len(),
-            Name::Rule("DSN_PASSWORD"),
-        );
+        push(out, start + colon + 1, password.len(), Name::Rule("DSN_PASSWORD"));
     }
 }
 
 fn is_token(user: &[u8]) -> bool {
     user.len() >= 16
         && !filter::is_placeholder(user)
-        && user
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+        && user.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
         && (is_random(user) || user.len() >= 20 && user.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn push(out: &mut Vec<Span>, start: usize, length: usize, name: Name) {
     if length > 0 {
-        out.push(Span {
-            start,
-            end: start + length,
-            name,
-        });
+        out.push(Span { start, end: start + length, name });
     }
 }
 
@@ -123,10 +103,7 @@ mod tests {
     use super::*;
 
     fn found(line: &str) -> Vec<&str> {
-        let at = line
-            .find("://")
-            .or_else(|| line.find("@tcp("))
-            .expect("the sample holds a URL");
+        let at = line.find("://").or_else(|| line.find("@tcp(")).expect("the sample holds a URL");
         let mut out = Vec::new();
         credentials(line.as_bytes(), at, &mut out);
         out.iter().map(|span| &line[span.start..span.end]).collect()
@@ -135,20 +112,11 @@ mod tests {
     #[test]
     fn passwords_and_tokens_of_urls_are_found() {
         let cases: &[(&str, &[&str])] = &[
-            (
-                "postgres://app:Zx81kQm3@db.internal:5432/app",
-                &["Zx81kQm3"],
-            ),
+            ("postgres://app:Zx81kQm3@db.internal:5432/app", &["Zx81kQm3"]),
             ("redis://:Zx81kQm3@cache:6379/0", &["Zx81kQm3"]),
-            (
-                "mysql+pymysql://root:pa/ss/word1@localhost/db",
-                &["pa/ss/word1"],
-            ),
+            ("mysql+pymysql://root:pa/ss/word1@localhost/db", &["pa/ss/word1"]),
             ("mysql://root:p@ssword1@localhost/db", &["p@ssword1"]),
-            (
-                "https://oauth2:Qm3Lw09vTb7Rn5cZx81k@gitlab.example.com/a/b.git",
-                &["Qm3Lw09vTb7Rn5cZx81k"],
-            ),
+            ("https://oauth2:Qm3Lw09vTb7Rn5cZx81k@gitlab.example.com/a/b.git", &["Qm3Lw09vTb7Rn5cZx81k"]),
             (
                 "https://0123456789abcdef0123456789abcdef01234567:x-oauth-basic@github.com",
                 &["0123456789abcdef0123456789abcdef01234567"],

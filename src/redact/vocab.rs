@@ -54,13 +54,7 @@ impl Loaded {
             return false;
         }
         self.allow
-            .get_or_init(|| {
-                self.rule
-                    .allow
-                    .iter()
-                    .filter_map(|text| compile(text).ok())
-                    .collect()
-            })
+            .get_or_init(|| self.rule.allow.iter().filter_map(|text| compile(text).ok()).collect())
             .iter()
             .any(|regex| regex.is_match(value))
     }
@@ -68,11 +62,7 @@ impl Loaded {
 
 /// Byte semantics, small automata.
 pub(super) fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern)
-        .unicode(false)
-        .size_limit(4 << 20)
-        .dfa_size_limit(4 << 20)
-        .build()
+    RegexBuilder::new(pattern).unicode(false).size_limit(4 << 20).dfa_size_limit(4 << 20).build()
 }
 
 /// All words and rules of the program.
@@ -96,18 +86,8 @@ impl Vocabulary {
             .iter()
             .flat_map(|group| group.iter())
             .chain(contexts::RULES.iter().flat_map(|group| group.iter()));
-        let rules = all
-            .map(|rule| Loaded {
-                rule,
-                regex: OnceLock::new(),
-                allow: OnceLock::new(),
-            })
-            .collect();
-        let mut built = Self {
-            words: Index::new(),
-            vendors: Index::new(),
-            rules,
-        };
+        let rules = all.map(|rule| Loaded { rule, regex: OnceLock::new(), allow: OnceLock::new() }).collect();
+        let mut built = Self { words: Index::new(), vendors: Index::new(), rules };
         for index in 0..built.rules.len() {
             built.add_rule(index as u16);
         }
@@ -136,8 +116,7 @@ impl Vocabulary {
             }
             Shape::Assigned { keywords, .. } => {
                 for word in *keywords {
-                    let squeezed: Vec<u8> =
-                        word.bytes().filter(|&byte| !is_separator(byte)).collect();
+                    let squeezed: Vec<u8> = word.bytes().filter(|&byte| !is_separator(byte)).collect();
                     self.vendors.add(&squeezed, Action::Assigned(index));
                 }
             }
@@ -152,13 +131,11 @@ impl Vocabulary {
     /// A prefix of two bytes is entered once for every byte that may follow it.
     fn add_prefix(&mut self, prefix: &[u8], body: Charset, index: u16) {
         if prefix.len() >= 3 {
-            self.words
-                .add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
+            self.words.add(&prefix.to_ascii_lowercase(), Action::Prefixed(index));
             return;
         }
         for next in (0..128_u8).filter(|&byte| {
-            body.contains(byte) && !byte.is_ascii_uppercase()
-                || body.contains(byte.to_ascii_uppercase())
+            body.contains(byte) && !byte.is_ascii_uppercase() || body.contains(byte.to_ascii_uppercase())
         }) {
             let mut word = prefix.to_ascii_lowercase();
             word.push(next.to_ascii_lowercase());
@@ -168,19 +145,13 @@ impl Vocabulary {
 
     /// Adds a hit for every word in the line that [`pad`] prepared, by position.
     pub(super) fn find(&self, padded: &[u8], hits: &mut Vec<Hit>) {
-        self.words
-            .find(padded, |at, action| hits.push(Hit { at, action }));
+        self.words.find(padded, |at, action| hits.push(Hit { at, action }));
     }
 
     /// Adds a hit for every vendor named in the line that [`pad`] prepared, whatever separates the parts of the name.
     pub(super) fn find_vendors(&self, padded: &[u8], squeezed: &mut Squeezed, hits: &mut Vec<Hit>) {
         squeezed.fill(padded);
-        self.vendors.find(&squeezed.bytes, |at, action| {
-            hits.push(Hit {
-                at: squeezed.places[at] as usize,
-                action,
-            })
-        });
+        self.vendors.find(&squeezed.bytes, |at, action| hits.push(Hit { at: squeezed.places[at] as usize, action }));
     }
 }
 
@@ -259,9 +230,7 @@ impl Index {
         let slot = hash(u32::from_le_bytes([first, second, third, 0]));
         let chain = slot >> (BITS - HEAD_BITS);
         if self.words.len() >= usize::from(NONE)
-            || self
-                .chain(chain)
-                .any(|word| word.text == text && word.action == action)
+            || self.chain(chain).any(|word| word.text == text && word.action == action)
         {
             return;
         }
@@ -299,18 +268,12 @@ impl Index {
     /// Calls `each` for every word in `padded`, which ends with [`MARGIN`] zeros.
     fn find(&self, padded: &[u8], mut each: impl FnMut(usize, Action)) {
         let mut at = 0;
-        while let Some(window) = padded
-            .get(at..at + STEP + 3)
-            .and_then(|window| <&[u8; STEP + 3]>::try_from(window).ok())
+        while let Some(window) =
+            padded.get(at..at + STEP + 3).and_then(|window| <&[u8; STEP + 3]>::try_from(window).ok())
         {
             let mut marks = 0_u32;
             for step in 0..STEP {
-                let four = u32::from_le_bytes([
-                    window[step],
-                    window[step + 1],
-                    window[step + 2],
-                    window[step + 3],
-                ]);
+                let four = u32::from_le_bytes([window[step], window[step + 1], window[step + 2], window[step + 3]]);
                 marks |= get(&self.bits, hash(four & 0x00FF_FFFF)) << step;
             }
             while marks != 0 {
@@ -322,10 +285,7 @@ impl Index {
     }
 
     fn words_at(&self, padded: &[u8], at: usize, each: &mut impl FnMut(usize, Action)) {
-        let Some(here) = padded
-            .get(at..at + 8)
-            .and_then(|head| <[u8; 8]>::try_from(head).ok())
-            .map(u64::from_le_bytes)
+        let Some(here) = padded.get(at..at + 8).and_then(|head| <[u8; 8]>::try_from(head).ok()).map(u64::from_le_bytes)
         else {
             return;
         };
@@ -334,9 +294,7 @@ impl Index {
             return;
         }
         for word in self.chain(slot >> (BITS - HEAD_BITS)) {
-            if here & word.mask == word.head
-                && (word.text.len() <= 8 || padded[at..].starts_with(&word.text))
-            {
+            if here & word.mask == word.head && (word.text.len() <= 8 || padded[at..].starts_with(&word.text)) {
                 each(at, word.action);
             }
         }
@@ -385,13 +343,9 @@ impl Charset {
             Self::Token => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
-            Self::AnyBase64 => {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
-            }
+            Self::AnyBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-'),
             Self::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
-            Self::Visible => {
-                byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
-            }
+            Self::Visible => byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`'),
         }
     }
 

@@ -29,12 +29,7 @@ pub(super) struct Walked {
 
 /// Walks `raw[from..to]`, which starts at the beginning of a line.
 pub(super) fn walk(raw: &[u8], from: usize, to: usize) -> Walked {
-    let mut walker = Walker {
-        raw,
-        to,
-        at: from,
-        walked: Walked::default(),
-    };
+    let mut walker = Walker { raw, to, at: from, walked: Walked::default() };
     if from > 0 && !raw[from..to].starts_with(b"diff ") {
         walker.inherit(from);
     }
@@ -54,20 +49,13 @@ pub(super) fn cuts(raw: &[u8], parts: usize) -> Vec<(usize, usize)> {
             continue;
         }
         let reach = raw.len().min(target + raw.len() / parts / 4);
-        let cut = file
-            .find(&raw[target..reach])
-            .or_else(|| hunk.find(&raw[target..]))
-            .map(|step| target + step + 1);
+        let cut = file.find(&raw[target..reach]).or_else(|| hunk.find(&raw[target..])).map(|step| target + step + 1);
         if let Some(cut) = cut {
             bounds.push(cut);
         }
     }
     bounds.push(raw.len());
-    bounds
-        .windows(2)
-        .map(|pair| (pair[0], pair[1]))
-        .filter(|(start, end)| start < end)
-        .collect()
+    bounds.windows(2).map(|pair| (pair[0], pair[1])).filter(|(start, end)| start < end).collect()
 }
 
 struct Walker<'a> {
@@ -83,11 +71,7 @@ impl<'a> Walker<'a> {
         while self.at < self.to {
             let line = self.line();
             let next = self.at + line.len();
-            if let Some(counts) = line
-                .starts_with(b"@@ -")
-                .then(|| parse_hunk(line))
-                .flatten()
-            {
+            if let Some(counts) = line.starts_with(b"@@ -").then(|| parse_hunk(line)).flatten() {
                 self.close(text_start, next, None);
                 self.at = next;
                 self.hunk(counts);
@@ -137,34 +121,20 @@ impl<'a> Walker<'a> {
     fn close(&mut self, start: usize, end: usize, lines: Option<(u32, u32)>) {
         if start < end {
             let path = self.walked.files.len().checked_sub(1);
-            self.walked.sections.push(Section {
-                start,
-                end,
-                lines,
-                path,
-            });
+            self.walked.sections.push(Section { start, end, lines, path });
         }
     }
 
     fn enter(&mut self, header: Header<'_>) {
         match header {
-            Header::File(path) => self.walked.files.push(File {
-                kind: FileKind::of(&path),
-                path,
-            }),
+            Header::File(path) => self.walked.files.push(File { kind: FileKind::of(&path), path }),
             Header::Name(name) => {
                 let path = unquote(name);
                 if path == b"/dev/null" {
                     return;
                 }
-                let path = path
-                    .get(2..)
-                    .filter(|_| path.get(1) == Some(&b'/'))
-                    .map_or(path.clone(), <[u8]>::to_vec);
-                let file = File {
-                    kind: FileKind::of(&path),
-                    path,
-                };
+                let path = path.get(2..).filter(|_| path.get(1) == Some(&b'/')).map_or(path.clone(), <[u8]>::to_vec);
+                let file = File { kind: FileKind::of(&path), path };
                 if self.walked.files.last() != Some(&file) {
                     self.walked.files.push(file);
                 }
@@ -216,12 +186,7 @@ fn parse_hunk(line: &[u8]) -> Option<Counts> {
     let rest = rest.strip_prefix(b" +")?;
     let (new_start, rest) = number(rest)?;
     let (new_count, rest) = count(rest)?;
-    rest.starts_with(b" @@").then_some(Counts {
-        old_start,
-        old_count,
-        new_start,
-        new_count,
-    })
+    rest.starts_with(b" @@").then_some(Counts { old_start, old_count, new_start, new_count })
 }
 
 fn count(rest: &[u8]) -> Option<(u32, &[u8])> {
@@ -252,25 +217,15 @@ fn header_path(line: &[u8]) -> Option<Header<'_>> {
             .or_else(|| memchr::memmem::rfind(names, b" \"b/").map(|at| &names[at + 1..]))
             .unwrap_or(names);
         let path = unquote(name);
-        return Some(Header::File(
-            path.strip_prefix(b"b/")
-                .map_or(path.clone(), <[u8]>::to_vec),
-        ));
+        return Some(Header::File(path.strip_prefix(b"b/").map_or(path.clone(), <[u8]>::to_vec)));
     }
-    let name = line
-        .strip_prefix(b"+++ ")
-        .or_else(|| line.strip_prefix(b"--- "))?;
-    Some(Header::Name(
-        name.split(|&b| b == b'\t').next().unwrap_or(name),
-    ))
+    let name = line.strip_prefix(b"+++ ").or_else(|| line.strip_prefix(b"--- "))?;
+    Some(Header::Name(name.split(|&b| b == b'\t').next().unwrap_or(name)))
 }
 
 /// Undoes git's quoting of unusual paths.
 fn unquote(name: &[u8]) -> Vec<u8> {
-    let Some(inner) = name
-        .strip_prefix(b"\"")
-        .and_then(|rest| rest.strip_suffix(b"\""))
-    else {
+    let Some(inner) = name.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
         return name.to_vec();
     };
     let mut path = Vec::with_capacity(inner.len());
@@ -281,13 +236,9 @@ fn unquote(name: &[u8]) -> Vec<u8> {
             at += 1;
             continue;
         }
-        let octal = inner
-            .get(at + 1..at + 4)
-            .filter(|digits| digits.iter().all(|b| matches!(b, b'0'..=b'7')));
+        let octal = inner.get(at + 1..at + 4).filter(|digits| digits.iter().all(|b| matches!(b, b'0'..=b'7')));
         if let Some(digits) = octal {
-            let value = digits
-                .iter()
-                .fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
+            let value = digits.iter().fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
             path.push((value & 0xff) as u8);
             at += 4;
         } else {
@@ -312,46 +263,27 @@ mod tests {
     #[test]
     fn hunks_go_by_their_counts_and_nothing_is_left_out() {
         let walked = walk(DIFF.as_bytes(), 0, DIFF.len());
-        let hunks: Vec<_> = walked
-            .sections
-            .iter()
-            .filter(|section| section.lines.is_some())
-            .collect();
+        let hunks: Vec<_> = walked.sections.iter().filter(|section| section.lines.is_some()).collect();
         assert_eq!(hunks.len(), 2);
-        assert_eq!(
-            &DIFF[hunks[0].start..hunks[0].end],
-            " a\n-- b/other.py\n+++ b/other.py\n+c\n"
-        );
+        assert_eq!(&DIFF[hunks[0].start..hunks[0].end], " a\n-- b/other.py\n+++ b/other.py\n+c\n");
         assert_eq!(hunks[1].lines, Some((9, 10)));
         assert!(DIFF[hunks[1].start..hunks[1].end].ends_with("at end of file\n"));
-        let covered: usize = walked
-            .sections
-            .iter()
-            .map(|section| section.end - section.start)
-            .sum();
+        let covered: usize = walked.sections.iter().map(|section| section.end - section.start).sum();
         assert_eq!(covered, DIFF.len());
-        let paths: Vec<_> = walked
-            .files
-            .iter()
-            .map(|file| String::from_utf8_lossy(&file.path).into_owned())
-            .collect();
+        let paths: Vec<_> = walked.files.iter().map(|file| String::from_utf8_lossy(&file.path).into_owned()).collect();
         assert_eq!(paths, ["x.py", "é.sh"]);
     }
 
     #[test]
     fn a_diff_is_cut_at_hunks_and_the_parts_know_their_file() {
-        let raw: String =
-            std::iter::once("diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n".to_owned())
-                .chain((0..100).map(|n| format!("@@ -{n},1 +{n},1 @@\n-old {n}\n+new {n}\n")))
-                .collect();
+        let raw: String = std::iter::once("diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n".to_owned())
+            .chain((0..100).map(|n| format!("@@ -{n},1 +{n},1 @@\n-old {n}\n+new {n}\n")))
+            .collect();
         let parts = cuts(raw.as_bytes(), 4);
         assert_eq!(parts.len(), 4);
         for (start, end) in parts {
             let walked = walk(raw.as_bytes(), start, end);
-            assert_eq!(
-                walked.files.last().map(|file| file.path.as_slice()),
-                Some(&b"x.py"[..])
-            );
+            assert_eq!(walked.files.last().map(|file| file.path.as_slice()), Some(&b"x.py"[..]));
         }
     }
 }

@@ -19,11 +19,7 @@ pub(super) struct Slices<'w> {
 impl Words {
     /// Of a longer name, the end counts.
     pub(super) fn of(name: &[u8]) -> Self {
-        let mut words = Self {
-            bytes: [0; BYTES],
-            bounds: [(0, 0); WORDS],
-            count: 0,
-        };
+        let mut words = Self { bytes: [0; BYTES], bounds: [(0, 0); WORDS], count: 0 };
         let name = &name[name.len().saturating_sub(BYTES)..];
         let mut start = 0;
         for (at, &byte) in name.iter().enumerate() {
@@ -69,10 +65,7 @@ impl Words {
         for (item, (start, end)) in items.iter_mut().zip(&self.bounds[..self.count]) {
             *item = &self.bytes[usize::from(*start)..usize::from(*end)];
         }
-        Slices {
-            items,
-            count: self.count,
-        }
+        Slices { items, count: self.count }
     }
 }
 
@@ -87,8 +80,7 @@ impl<'w> std::ops::Deref for Slices<'w> {
 /// Whether a new word starts with `byte` in a name written in humps.
 fn is_hump(before: u8, byte: u8, after: Option<&u8>) -> bool {
     let last_capital = before.is_ascii_uppercase() && after.is_some_and(u8::is_ascii_lowercase);
-    byte.is_ascii_uppercase()
-        && (before.is_ascii_lowercase() || before.is_ascii_digit() || last_capital)
+    byte.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit() || last_capital)
 }
 
 fn is_suffix(word: &[u8]) -> bool {

@@ -47,28 +47,16 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         &["password ", "passwd "],
         r#"(?i)\b(?:login|user|account)\s+["']?\S+["']?\s+(?:(?:port|account)\s+\S+\s+)?(?:password|passwd)\s+["']?([^\s"'$<\\][^\s"'\\]{2,400})"#,
         &[
-            (
-                "machine api.example.com login ci password Zx81kQm3",
-                "Zx81kQm3",
-            ),
-            (
-                "echo \"machine github.com login bot password Lw09vTb7\" > ~/.netrc",
-                "Lw09vTb7",
-            ),
+            ("machine api.example.com login ci password Zx81kQm3", "Zx81kQm3"),
+            ("echo \"machine github.com login bot password Lw09vTb7\" > ~/.netrc", "Lw09vTb7"),
         ],
-        &[
-            "machine api.example.com login $USER password $PW",
-            "the login page password field",
-        ],
+        &["machine api.example.com login $USER password $PW", "the login page password field"],
     ),
     context(
         "PGPASS_LINE",
         &[":5432:", ":5433:", ":6432:", ":*:"],
         r#"(?:^|["'\s])[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:([^\s:"'$\\][^\s"'\\]{2,200})"#,
-        &[
-            ("db.internal:5432:app:app_rw:Zx81kQm3", "Zx81kQm3"),
-            ("*:*:*:postgres:Lw09vTb7", "Lw09vTb7"),
-        ],
+        &[("db.internal:5432:app:app_rw:Zx81kQm3", "Zx81kQm3"), ("*:*:*:postgres:Lw09vTb7", "Lw09vTb7")],
         &["localhost:5432:5432", "host:*:80"],
     ),
     context(
@@ -83,33 +71,20 @@ pub(in crate::redact) static RULES: &[Rule] = &[
     ),
     context(
         "CRYPT_HASH",
-        &[
-            "$apr1$", "$1$", "$5$", "$6$", "$y$", "$7$", "$8$", "$9$", "$gy$",
-        ],
+        &["$apr1$", "$1$", "$5$", "$6$", "$y$", "$7$", "$8$", "$9$", "$gy$"],
         r"\$(?:apr1|1|5|6|y|7|8|9|gy)\$(?:rounds=\d+\$)?[./A-Za-z0-9$=,]{2,64}\$[./A-Za-z0-9]{20,100}",
         &[
             (
                 "root:$6$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQ:19000:0",
                 "$6$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQ",
             ),
-            (
-                "bob:$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L.",
-                "$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L.",
-            ),
+            ("bob:$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L.", "$apr1$Zx81kQm3$Lw09vTb7Rn5cZx81kQm3L."),
         ],
         &["cut -d: -f$1$2", "root:*:19000:0"],
     ),
     context(
         "ARGON2_HASH",
-        &[
-            "$argon2",
-            "$scrypt$",
-            "pbkdf2_sha",
-            "pbkdf2-sha",
-            "scram-sha-256$",
-            "bcrypt_sha256$",
-            "$pbkdf2",
-        ],
+        &["$argon2", "$scrypt$", "pbkdf2_sha", "pbkdf2-sha", "scram-sha-256$", "bcrypt_sha256$", "$pbkdf2"],
         r"(?:\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$|\$scrypt\$ln=\d+,r=\d+,p=\d+\$|\$?pbkdf2[_-]sha\d+\$\d+\$|SCRAM-SHA-256\$\d+:|bcrypt_sha256\$\$2b\$\d+\$)[A-Za-z0-9+/=.$:]{20,300}",
         &[
             (
@@ -125,14 +100,9 @@ pub(in crate::redact) static RULES: &[Rule] = &[
     ),
     context(
         "LDAP_PASSWORD_HASH",
-        &[
-            "{ssha", "{sha}", "{smd5}", "{crypt}", "{sha512}", "{sha256}", "{pbkdf2",
-        ],
+        &["{ssha", "{sha}", "{smd5}", "{crypt}", "{sha512}", "{sha256}", "{pbkdf2"],
         r"\{(?i:S?SHA(?:256|512)?|SMD5|MD5|CRYPT|PBKDF2[A-Z0-9-]*)\}([A-Za-z0-9+/=.$]{13,200})",
-        &[(
-            "userPassword: {SSHA}Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09",
-            "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09",
-        )],
+        &[("userPassword: {SSHA}Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09", "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09")],
         &["format {sha} of it"],
     ),
     context(
@@ -141,10 +111,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         r#"(?i)(?:\bwpa_passphrase\s+["']?[^\s"']{1,32}["']?\s+|\bwifi-sec\.psk\s+|<keyMaterial>|\bnmcli\b[^\n]{0,200}?\spassword\s+)["']?([^\s"'$<]{8,63})"#,
         &[
             ("wpa_passphrase HomeNet Zx81kQm3Lw", "Zx81kQm3Lw"),
-            (
-                "nmcli dev wifi connect HomeNet password Lw09vTb7",
-                "Lw09vTb7",
-            ),
+            ("nmcli dev wifi connect HomeNet password Lw09vTb7", "Lw09vTb7"),
         ],
         &["nmcli dev wifi connect HomeNet password $PSK"],
     ),
@@ -177,10 +144,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         &["pwd=", "password=", "pwd ="],
         r#"(?i)(?:^|[;"'\s{])(?:pwd|password|userpassword)\s*=\s*\{?([^;"'\s<>{}$&)]{3,128})\}?\s*(?:;|["'`]|$)"#,
         &[
-            (
-                "\"Driver={SQL Server};Server=db;UID=sa;PWD=Zx81kQm3;\"",
-                "Zx81kQm3",
-            ),
+            ("\"Driver={SQL Server};Server=db;UID=sa;PWD=Zx81kQm3;\"", "Zx81kQm3"),
             ("Data Source=db;User Id=app;Password=Lw09vTb7", "Lw09vTb7"),
         ],
         &["Driver={SQL Server};UID=sa;PWD={0};", "pwd=$(pwd)"],
@@ -189,10 +153,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         "SNMP_CREATE_USER",
         &["createuser"],
         r#"(?:\bcreateUser\s+\S+\s+)?(?:MD5|SHA\S{0,4}|AES\d{0,3}|DES)\s+["']([^"'$]{8,60})["']"#,
-        &[(
-            "createUser ops SHA \"Zx81kQm3Lw\" AES \"Lw09vTb7Rn\"",
-            "Zx81kQm3Lw",
-        )],
+        &[("createUser ops SHA \"Zx81kQm3Lw\" AES \"Lw09vTb7Rn\"", "Zx81kQm3Lw")],
         &["createUser ops SHA"],
     ),
     context(
@@ -233,10 +194,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         "SASL_PASSWORD_MAP",
         &[":587 ", ":465 ", ":25 "],
         r#"^\s*\[?[\w.-]+\.[a-z]{2,}\]?:\d{2,5}\s+[\w.@+-]+:([^\s"'$]{4,200})\s*$"#,
-        &[(
-            "[smtp.example.com]:587 mailer@example.com:Zx81kQm3",
-            "Zx81kQm3",
-        )],
+        &[("[smtp.example.com]:587 mailer@example.com:Zx81kQm3", "Zx81kQm3")],
         &["[smtp.example.com]:587 mailer@example.com:$PW"],
     ),
     context(
@@ -273,19 +231,13 @@ pub(in crate::redact) static RULES: &[Rule] = &[
             "Seed phrase:\n    ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
             "ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
         )],
-        misses: &[
-            "seed the table\nthis will make sure that all the rows are there when you run it",
-        ],
+        misses: &["seed the table\nthis will make sure that all the rows are there when you run it"],
     },
     context(
         "USER_SLASH_PASSWORD",
         &["login", "credentials", "username", "account:"],
         r#"(?i)\b(?:login|user(?:name)?|credentials?|creds|account)\**\s*[:=]\s*`?[\w.@-]{1,40}`?\s*/\s*`?([^\s/`<$]{6,100})`?\s*$"#,
         &[("login: admin / Zx81kQm3", "Zx81kQm3")],
-        &[
-            "login: /users/sign_in",
-            "username: first / last",
-            "credentials: user / password",
-        ],
+        &["login: /users/sign_in", "username: first / last", "credentials: user / password"],
     ),
 ];

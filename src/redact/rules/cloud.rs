@@ -1,8 +1,6 @@
 //! The large clouds: Amazon, Google, Alibaba, Tencent and others.
 
-use super::super::rule::Charset::{
-    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible,
-};
+use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Uuid, Visible};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 

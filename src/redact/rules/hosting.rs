@@ -1,8 +1,6 @@
 //! Hosting, build systems, delivery networks and domain names.
 
-use super::super::rule::Charset::{
-    Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word,
-};
+use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Token, Upper, Uuid, Word};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 

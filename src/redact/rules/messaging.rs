@@ -1,8 +1,6 @@
 //! Chat, push and telephony.
 
-use super::super::rule::Charset::{
-    Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Word,
-};
+use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, HexLower, Lower, Token, Upper, Word};
 use super::super::rule::Rule;
 use super::{assigned, nearby, pattern, prefixed};
 

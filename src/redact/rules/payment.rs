@@ -1,8 +1,6 @@
 //! Payments, commerce and shipping.
 
-use super::super::rule::Charset::{
-    Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word,
-};
+use super::super::rule::Charset::{Alnum, AnyBase64, Base64, Dotted, Hex, HexLower, Lower, Token, Uuid, Word};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 

@@ -1,8 +1,6 @@
 //! Work tools: tickets, documents, design, customers.
 
-use super::super::rule::Charset::{
-    Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible,
-};
+use super::super::rule::Charset::{Alnum, AnyBase64, Dotted, HexLower, HexUpper, Lower, Token, Upper, Uuid, Visible};
 use super::super::rule::Rule;
 use super::{assigned, pattern, prefixed};
 
