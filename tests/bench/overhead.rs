@@ -78,13 +78,13 @@ fn change(chars: usize) -> String {
         );
         let mut line = 1;
         while text.len() < chars * (file + 1) / 20 {
-            let _ = write!(text, "@@ -{line},4 +{line},6 @@ def step():\n");
+            let _ = writeln!(text, "@@ -{line},4 +{line},6 @@ def step():");
             for n in 0..3 {
-                let _ = write!(text, "     before_{n} = load(\"{file}/{line}\")\n");
+                let _ = writeln!(text, "     before_{n} = load(\"{file}/{line}\")");
             }
-            let _ = write!(text, "-    total = weight * {line}\n");
+            let _ = writeln!(text, "-    total = weight * {line}");
             for n in 0..3 {
-                let _ = write!(text, "+    total_{n} = compute(step={line}, weight=0.{n})\n");
+                let _ = writeln!(text, "+    total_{n} = compute(step={line}, weight=0.{n})");
             }
             line += 40;
         }

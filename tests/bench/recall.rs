@@ -2,7 +2,7 @@
 //!
 //! `DIFFSAN_CORPUS` names a folder with `positives.jsonl` (`id`, `class`, `format`, `diff`, `secrets`) and `negatives.jsonl`
 //! (`id`, `class`, `diff`). Without it the rules' own samples are used.
-
+#![expect(clippy::disallowed_methods, reason = "the corpus is named by a variable")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
 use std::collections::BTreeMap;

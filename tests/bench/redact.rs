@@ -3,6 +3,7 @@
 //! Each figure stands beside a plain newline count of the same bytes in the same run, and is given by the clock and by processor
 //! time, which a busy machine does not blur. `DIFFSAN_BENCH_MB` picks other sizes, `DIFFSAN_BENCH_FILE` adds a diff of your own; `throughput` or `hostile` as an argument, one part.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark takes its sizes from variables")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
 use std::fmt::Write as _;

@@ -1,4 +1,6 @@
 //! Whole-process times: `diffsan --version`, and a `--dry-run` on a 10 KB diff.
+#![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
+#![expect(clippy::expect_used, clippy::disallowed_methods, reason = "a benchmark that cannot go on stops")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
