@@ -21,6 +21,7 @@ pub mod error;
 pub mod events;
 mod fault;
 pub mod gitlab;
+pub mod log;
 pub mod pipeline;
 pub mod post;
 pub mod prepare;

@@ -141,6 +141,9 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         }
     };
     let run = Arc::new(run);
+    if args.common.verbose {
+        diffsan::log::start(console, &run.engine);
+    }
     let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab) && console.is_coloured();
     console.yield_to(Progress::start(watched(args, console)));
     if let (Ok(()), Some(request)) = (&outcome, request) {

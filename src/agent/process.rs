@@ -82,6 +82,7 @@ pub async fn run(spec: &Spec<'_>, beat: &(dyn Fn(Duration) + Send + Sync)) -> io
     let (started_at, start) = (clock::now(), Instant::now());
     let tag = child::new_tag();
     let mut child = spawn(spec, &tag)?;
+    tracing::debug!(program = ?spec.program, pid = child.id(), "the agent's program starts");
     let guard = child::register_tagged(child.id().ok_or(io::ErrorKind::NotFound)?, &tag);
     let mut watch = Watch::new(spec, &guard, start);
     let mut stdout = Capture::new(child.stdout.take(), spec.max_output);
@@ -109,6 +110,7 @@ pub async fn run(spec: &Spec<'_>, beat: &(dyn Fn(Duration) + Send + Sync)) -> io
     }
     let (timed_out, flooded, lingered) = (watch.timed_out, watch.flooded, watch.lingered);
     let status = reap(child, status, guard).await;
+    tracing::debug!(?status, ?timed_out, flooded, lingered, "the agent's program is over");
     Ok(Finished {
         exit_code: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),

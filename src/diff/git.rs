@@ -195,6 +195,7 @@ impl Git {
 
     async fn execute<S: AsRef<OsStr>>(&self, arguments: &[S], extras: Extras<'_>) -> Result<Vec<u8>, GitError> {
         let shown = || shown_command(arguments);
+        tracing::debug!(command = shown(), "git starts");
         let deadline = if extras.remote { self.deadlines.remote } else { self.deadlines.local };
         let mut command = self.command(&extras);
         command.args(arguments);

@@ -273,6 +273,7 @@ impl Http {
                 builder = builder.json(body);
             }
             let response = builder.send().await.map_err(|error| network_trouble(&error))?;
+            tracing::debug!(method = %request.method, path = request.path, status = response.status().as_u16(), "GitLab answers");
             if !response.status().is_redirection() {
                 return read(response, request).await;
             }

@@ -333,6 +333,8 @@ fn quiet_prints_no_event_and_verbose_prints_stages() {
     assert!(!quiet.stdout.contains("[diffsan]"), "{}", quiet.stdout);
     let verbose = sandbox.run(["--agent", "builtin", "-v"]).expect_code(0);
     assert!(verbose.stdout.contains("[diffsan] stage.started | stage=fetch"), "{}", verbose.stdout);
+    assert!(verbose.stderr.contains("git starts"), "{}", verbose.stderr);
+    assert!(quiet.stderr.is_empty(), "{}", quiet.stderr);
     let sentences = Finished::of(
         sandbox.command(["--agent", "builtin"]).env("DIFFSAN_LOGGING__STRUCTURED", "false").output().unwrap(),
     );
