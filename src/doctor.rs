@@ -1,9 +1,11 @@
 //! `diffsan doctor`: looks at everything a run needs and changes nothing.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::agent;
+use crate::agent::{self, process};
 use crate::cli::ReviewArgs;
 use crate::commands::Place;
 use crate::config::{self, Loaded};
@@ -27,7 +29,7 @@ pub async fn examine(args: &ReviewArgs, place: &Place) -> Vec<Row> {
     rows.push(workdir(&loaded, place));
     rows.push(clock());
     rows.extend(git(args, &loaded, place).await);
-    rows.push(agent(&loaded, place));
+    rows.push(agent(&loaded, place).await);
     rows.extend(agent_key(&loaded, place));
     let request = Request { args: args.clone(), loaded, env: place.env.clone(), current: place.current.clone() };
     rows.extend(gitlab(&request, place).await);
@@ -131,16 +133,43 @@ fn kind(loaded: &Loaded, place: &Place) -> AgentKind {
     config.agent.agent.unwrap_or_else(|| agent::infer(&config.agent, config.mode.ci, path).0)
 }
 
-fn agent(loaded: &Loaded, place: &Place) -> Row {
+async fn agent(loaded: &Loaded, place: &Place) -> Row {
     let kind = kind(loaded, place);
     let Some(known) = agent::by_kind(kind) else {
         return Row::ok("agent", "builtin: offline checks, no program needed");
     };
     let path = place.env.get("PATH").map(AsRef::as_ref);
     match agent::locate(known, &loaded.config.agent, path, &place.current) {
-        Ok(program) => Row::ok("agent", format!("{}: {}", kind.name(), program.display())),
+        Ok(program) => {
+            let version = version(&program, place).await.map(|version| format!(" ({version})")).unwrap_or_default();
+            Row::ok("agent", format!("{}: {}{version}", kind.name(), program.display()))
+        }
         Err(error) => failed("agent", &error, place),
     }
+}
+
+/// What the program says of its version; programs that know no such flag say nothing.
+async fn version(program: &Path, place: &Place) -> Option<String> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let folder = tempfile::tempdir().ok()?;
+    let wanted = |name: &OsStr| name == "PATH" || name == "HOME";
+    let env: Vec<_> =
+        place.env.pairs().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+    let spec = process::Spec {
+        program,
+        args: &["--version".into()],
+        env: &env,
+        cwd: folder.path(),
+        stdin: b"",
+        wall: PATIENCE,
+        idle: None,
+        job: None,
+        max_output: 4096,
+        done: None,
+    };
+    let finished = process::run(&spec, &|_| {}).await.ok().filter(|finished| finished.exit_code == Some(0))?;
+    let line = String::from_utf8_lossy(&finished.stdout).lines().next()?.trim().to_owned();
+    (!line.is_empty()).then(|| crate::error::clip(&line, 80))
 }
 
 fn agent_key(loaded: &Loaded, place: &Place) -> Option<Row> {
@@ -183,10 +212,14 @@ async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
         }
         (Ok(()), Err(_)) => Row::warn("token", "its scopes cannot be read", "nothing if posting works"),
     });
-    rows.push(match user {
-        Ok(user) => Row::ok("token user", user.username),
-        Err(error) => failed("token user", &error, place),
-    });
+    match user {
+        Ok(user) => {
+            let level = client.access_level(user.id).await.ok();
+            rows.push(Row::ok("token user", user.username));
+            rows.push(role(level));
+        }
+        Err(error) => rows.push(failed("token user", &error, place)),
+    }
     rows.push(match merge_request {
         Ok(merge_request) if merge_request.state == "opened" => {
             Row::ok("merge request", format!("!{} {}", merge_request.iid, merge_request.web_url))
@@ -199,6 +232,22 @@ async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
         Err(error) => failed("merge request", &error, place),
     });
     rows
+}
+
+fn role(level: Option<u32>) -> Row {
+    match level {
+        Some(50) => Row::ok("token role", "Owner"),
+        Some(40) => Row::ok("token role", "Maintainer"),
+        Some(30) => Row::ok("token role", "Developer"),
+        Some(20) => Row::ok("token role", "Reporter"),
+        Some(level) if level > 20 => Row::ok("token role", format!("access level {level}")),
+        Some(level) => Row::warn(
+            "token role",
+            format!("access level {level} is below Reporter"),
+            "give the token at least the Reporter role; a private project hides merge requests from lower ones",
+        ),
+        None => Row::warn("token role", "it cannot be read", "nothing if the merge request can be read"),
+    }
 }
 
 /// Retries are not worth an event here.

@@ -221,6 +221,13 @@ impl Client {
         }
     }
 
+    /// The user's role in the project as GitLab numbers it (Guest 10, Reporter 20, Developer 30, Maintainer 40).
+    pub async fn access_level(&self, user: u64) -> Result<u32> {
+        let project = utf8_percent_encode(&self.project, NON_ALPHANUMERIC);
+        let request = Request::get(format!("projects/{project}/members/all/{user}"));
+        self.one::<wire::Member>(request, "read the token's role").await.map(|member| member.access_level)
+    }
+
     pub async fn merge_request(&self) -> Result<MergeRequest> {
         let what = format!("read {}", self.name());
         self.one::<wire::MergeRequest>(Request::get(self.path("")), &what).await.map(MergeRequest::from)

@@ -15,6 +15,12 @@ pub(super) struct User {
     bot: bool,
 }
 
+/// A member of the project, as far as diffsan reads it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Member {
+    pub(super) access_level: u32,
+}
+
 impl From<User> for super::User {
     fn from(wire: User) -> Self {
         Self { id: wire.id, username: wire.username, bot: wire.bot }

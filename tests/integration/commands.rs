@@ -201,6 +201,15 @@ fn doctor_has_a_fix_for_every_failing_row() {
 }
 
 #[test]
+fn doctor_shows_the_agents_program_and_its_version() {
+    let sandbox = Sandbox::with_change();
+    let agent = sandbox.script("agent.sh", "#!/bin/sh\n[ \"$1\" = --version ] && echo reviewer 4.2\n");
+    let mut command = sandbox.command(["doctor", "--agent", "command"]);
+    let finished = Finished::of(command.env("DIFFSAN_AGENT__COMMAND", &agent).output().unwrap()).expect_code(0);
+    assert!(finished.stdout.contains("agent.sh (reviewer 4.2)"), "{}", finished.stdout);
+}
+
+#[test]
 fn doctor_checks_token_and_merge_request_in_ci() {
     let sandbox = Sandbox::with_change();
     let base = sandbox.git(&["rev-parse", "main"]).trim().to_owned();
@@ -218,7 +227,10 @@ fn doctor_checks_token_and_merge_request_in_ci() {
         Finished::of(command.output().unwrap())
     };
     let good = doctor(TOKEN).expect_code(0);
-    assert!(good.stdout.contains("scopes api"), "{}", good.stdout);
+    assert!(good.stdout.contains("scopes api") && good.stdout.contains("Developer"), "{}", good.stdout);
+    gitlab.change(|store| store.access_level = 10);
+    let guest = doctor(TOKEN).expect_code(0);
+    assert!(guest.stdout.contains("below Reporter"), "{}", guest.stdout);
     let bad = doctor("glpat-wrongwrongwrongwrong").expect_code(1);
     assert!(bad.stdout.contains("FAIL  token") && bad.stdout.contains("fix:"), "{}", bad.stdout);
     assert!(gitlab.requests().iter().all(|request| request.method == "GET"), "doctor writes nothing");

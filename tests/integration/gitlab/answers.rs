@@ -78,6 +78,11 @@ pub(crate) fn answer(store: &mut Store, call: &Call<'_>) -> Answer {
                 "user_id": BOT, "expires_at": "2027-01-01", "last_used_at": null,
             }),
         ),
+        ("GET", ["projects", _, "members", "all", id]) if *id == BOT.to_string() => {
+            let mut member = user(BOT);
+            member["access_level"] = json!(store.access_level);
+            Answer::json(200, member)
+        }
         (_, ["projects", project, "merge_requests", iid, rest @ ..]) => {
             let known = [PROJECT.to_string(), "group/project".to_owned()];
             if !store.project_visible || !known.iter().any(|name| name == project) {

@@ -62,6 +62,8 @@ pub(crate) struct Store {
     /// The head moves to this version after the next read of the merge request.
     pub(crate) push_after_read: Option<Refs>,
     pub(crate) title: String,
+    /// The token's role.
+    pub(crate) access_level: u32,
     pub(crate) description: String,
     pub(crate) state: String,
     pub(crate) draft: bool,
@@ -96,6 +98,7 @@ impl Store {
             diff_refs_null: 0,
             push_after_read: None,
             title: "Make it better".into(),
+            access_level: 30,
             description: String::new(),
             state: "opened".into(),
             draft: false,
