@@ -54,7 +54,7 @@ pub fn finding(finding: &Finding) -> String {
     if let Some(reason) = &finding.unplaced {
         let _ = writeln!(text, "\nIt has no place in the diff: {reason}");
     }
-    text
+    super::plain::printable(&text)
 }
 
 fn error(code: ErrorCode) -> Explanation {

@@ -132,7 +132,7 @@ pub fn text(inspection: &Inspection) -> String {
     if let Some(command) = &inspection.next_command {
         let _ = writeln!(text, "Next:  {command}");
     }
-    text
+    super::plain::printable(&text)
 }
 
 fn state(traces: &Traces, finished: bool) -> &'static str {
@@ -262,6 +262,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_a_run_recorded_cannot_draw_on_the_terminal() {
+        let mut warning = event("2026-01-01T00:00:00.000Z", "warning", json!({ "message": "a\u{1b}[2Jb\u{7}" }));
+        warning["level"] = json!("warn");
+        let traces = Traces { workdir: "w".into(), events: vec![warning], ..Traces::default() };
+        let text = text(&inspect(&traces));
+        assert!(text.contains("a [2Jb"), "{text}");
+        assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
+    }
 
     fn event(ts: &str, name: &str, data: Value) -> Value {
         json!({ "ts": ts, "level": "info", "event": name, "data": data })

@@ -10,14 +10,14 @@ use crate::workdir::{Artifact, Workdir};
 
 /// A failure for whoever started the program: what, why, what next.
 pub fn failure(info: &ErrorInfo) -> String {
-    let mut text = format!("error[{}]: {}\n", info.error_code.name(), info.message);
+    let mut text = format!("error[{}]: {}\n", info.error_code.name(), printable(&info.message));
     if let Some(cause) = &info.cause {
         for line in cause.trim().lines().take(12) {
             let _ = writeln!(text, "  cause: {}", printable(line));
         }
     }
     if let Some(help) = &info.help {
-        let _ = writeln!(text, "  help: {help}");
+        let _ = writeln!(text, "  help: {}", printable(help));
     }
     text
 }
@@ -68,6 +68,7 @@ pub fn document(record: &RunRecord, workdir: &Workdir) -> String {
     format!("{value:#}\n")
 }
 
-fn printable(line: &str) -> String {
-    line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+/// Control characters would let a file name or a model draw on the terminal.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter }).collect()
 }
