@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Browser {
     /// None, and a loud word, where Chromium is not installed; in CI that is a failure.
+    #[expect(clippy::print_stderr, reason = "a test that did not run must say so")]
     pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             let words = "NOT RUN: this test needs Chromium and found none; .ci/setup installs it";
