@@ -1,5 +1,4 @@
 //! A real browser for the tests: headless Chromium, driven over its pipe.
-#![expect(clippy::print_stderr, reason = "a test that does not run says so loudly")]
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
