@@ -319,6 +319,13 @@ impl Workdir {
     }
 }
 
+impl Drop for Workdir {
+    /// Given back by hand: a child that is just being started has a copy of the folder's handle for a moment.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.dir, FlockOperation::Unlock);
+    }
+}
+
 impl Forbidden {
     fn check(&self, path: &Path) -> Result<(), String> {
         let full = normal(&self.current.join(path));
