@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::CommandFactory as _;
-use serde_json::Value;
 
 use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, WorkdirArgs};
 use crate::config::{self, Environment};
@@ -79,13 +78,10 @@ fn traces(workdir: &Workdir) -> Traces {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     };
-    let lines: Vec<Result<Value, _>> = text(Artifact::Events).lines().map(serde_json::from_str).collect();
-    let broken_lines = lines.iter().filter(|line| line.is_err()).count();
     Traces {
         workdir: workdir.path().to_string_lossy().into_owned(),
         run: serde_json::from_str(&text(Artifact::Run)).ok(),
-        events: lines.into_iter().flatten().collect(),
-        broken_lines,
+        events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         files: workdir.list(),
     }
 }

@@ -100,11 +100,6 @@ impl Console {
         self.write_err(text);
     }
 
-    /// Whether stdout is a terminal that a person watches.
-    pub fn is_terminal(&self) -> bool {
-        io::stdout().is_terminal()
-    }
-
     /// Whether what goes to stdout keeps its colours.
     pub fn is_coloured(&self) -> bool {
         self.choice(&io::stdout()) != anstream::ColorChoice::Never
@@ -121,11 +116,6 @@ impl Console {
             .ok()
             .map(|size| usize::from(size.ws_col))
             .filter(|columns| *columns > 0)
-    }
-
-    /// stdout is one document; nothing else may go there.
-    pub fn is_document(&self) -> bool {
-        self.style().document
     }
 
     fn style(&self) -> ConsoleStyle {

@@ -84,8 +84,6 @@ pub enum Event {
     },
     #[serde(rename = "warning")]
     Warning { message: String },
-    #[serde(rename = "artifact.written")]
-    ArtifactWritten { artifact: String, bytes: u64 },
     #[serde(rename = "run.finished")]
     RunFinished { ok: bool, skipped: bool, duration_ms: u64, exit_code: u8 },
 }
@@ -121,7 +119,7 @@ impl Event {
             | Self::SkipAutoMergeUnknown { .. }
             | Self::GitlabRetry { .. } => Level::Warn,
             Self::AgentAttempt { valid: false, .. } => Level::Warn,
-            Self::ArtifactWritten { .. } | Self::StageStarted { .. } => Level::Debug,
+            Self::StageStarted { .. } => Level::Debug,
             _ => Level::Info,
         }
     }
@@ -170,7 +168,6 @@ impl Event {
             }
             Self::ErrorRaised { error_code, message, .. } => format!("{}: {message}", error_code.name()),
             Self::Warning { message } => message.clone(),
-            Self::ArtifactWritten { artifact, bytes } => format!("{artifact} is written, {bytes} bytes"),
             Self::RunFinished { ok: true, duration_ms, .. } => format!("done in {duration_ms} ms"),
             Self::RunFinished { duration_ms, .. } => format!("failed after {duration_ms} ms"),
         }

@@ -85,16 +85,6 @@ pub enum Limit {
     Bytes(usize),
 }
 
-impl Limit {
-    /// Characters that fit whatever they are.
-    pub fn chars(self) -> usize {
-        match self {
-            Self::Chars(most) => most,
-            Self::Bytes(most) => most / 4,
-        }
-    }
-}
-
 /// One start of an agent, while it is being put together.
 pub(crate) struct Start<'a> {
     pub(crate) agent: &'static Agent,

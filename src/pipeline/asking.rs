@@ -125,7 +125,7 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
         fingerprint: &about.change.fingerprint,
         diff: &about.prepared.text,
         anchors: about.anchors,
-        max_chars: agent.and_then(|agent| agent.max_prompt).map(agent::Limit::chars),
+        max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
     let prompt = run.engine.redact(Output::Prompt, &text);
     run.workdir.text(Artifact::Prompt, &prompt)?;

@@ -22,8 +22,6 @@ pub struct Traces {
     pub run: Option<Value>,
     /// The lines of `events.jsonl` that are JSON.
     pub events: Vec<Value>,
-    /// Lines of `events.jsonl` that are not.
-    pub broken_lines: usize,
     /// Name and size of every file.
     pub files: Vec<(String, u64)>,
 }
