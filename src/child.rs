@@ -12,7 +12,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal, test_kill_process_group,
 };
 
-use crate::clock;
+use crate::run::clock;
 
 /// Variable that marks a child and everything it starts; descendants that leave the process group keep it.
 pub const TAG: &str = "DIFFSAN_CHILD";

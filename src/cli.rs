@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use crate::console::ColourChoice;
 use crate::contracts::{AgentKind, Severity};
+use crate::run::console::ColourChoice;
 
 /// Safe AI code review for GitLab merge requests, and for the branch on your laptop.
 #[derive(Debug, Parser)]

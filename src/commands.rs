@@ -10,9 +10,9 @@ use crate::config::{self, Environment};
 use crate::contracts::{AgentKind, ReviewOutput};
 use crate::error::{Error, Failure, Result};
 use crate::redact::{Engine, Output};
+use crate::run::workdir::{Artifact, Forbidden, Workdir};
 use crate::view::inspect::Traces;
 use crate::view::{self, explain, init, inspect};
-use crate::workdir::{Artifact, Forbidden, Workdir};
 
 /// Where a command was started, and with what.
 #[derive(Debug)]

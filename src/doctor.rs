@@ -14,8 +14,8 @@ use crate::diff::git::Git;
 use crate::error::Error;
 use crate::gitlab::Client;
 use crate::pipeline::{self, Request};
+use crate::run::workdir::{Forbidden, Workdir};
 use crate::view::doctor::Row;
-use crate::workdir::{Forbidden, Workdir};
 
 /// Every check, in the order of a run.
 pub async fn examine(args: &ReviewArgs, place: &Place) -> Vec<Row> {
@@ -51,10 +51,10 @@ fn workdir(loaded: &Loaded, place: &Place) -> Row {
 
 /// TLS and job deadlines need a clock that is not years off.
 fn clock() -> Row {
-    let now = crate::clock::now();
+    let now = crate::run::clock::now();
     match now.year() {
-        2026..=2100 => Row::ok("clock", crate::clock::text(now)),
-        _ => Row::fail("clock", crate::clock::text(now), "set the clock; certificates and deadlines depend on it"),
+        2026..=2100 => Row::ok("clock", crate::run::clock::text(now)),
+        _ => Row::fail("clock", crate::run::clock::text(now), "set the clock; certificates and deadlines depend on it"),
     }
 }
 
@@ -251,10 +251,10 @@ fn role(level: Option<u32>) -> Row {
 }
 
 /// Retries are not worth an event here.
-fn silent(place: &Place) -> crate::events::Events {
-    let style = crate::console::ConsoleStyle { level: crate::contracts::Level::Error, ..Default::default() };
-    let console = crate::console::Console::new(style);
-    crate::events::Events::new(String::new(), None, console, Arc::clone(&place.engine))
+fn silent(place: &Place) -> crate::run::events::Events {
+    let style = crate::run::console::ConsoleStyle { level: crate::contracts::Level::Error, ..Default::default() };
+    let console = crate::run::console::Console::new(style);
+    crate::run::events::Events::new(String::new(), None, console, Arc::clone(&place.engine))
 }
 
 fn failed(check: &'static str, error: &Error, place: &Place) -> Row {

@@ -1,40 +1,33 @@
 //! diffsan: safe AI code review for GitLab merge requests.
 //!
 //! A run is a line of stages: [`pipeline`] has them in order. Effects have one door each: [`config`] reads the
-//! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`workdir`] writes
-//! files, [`console`] prints, [`clock`] tells the time. Everything else is a function from values to values:
+//! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
+//! writes files, [`run::console`] prints, [`run::clock`] tells the time. Everything else is a function from values to values:
 //! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`prompt`], [`validate`], [`post`], [`verdict`],
-//! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`record`] what a run
-//! leaves behind.
+//! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
+//! run leaves behind.
 
 pub mod agent;
 pub mod child;
 pub mod cli;
-pub mod clock;
 pub mod commands;
 pub mod config;
-pub mod console;
 pub mod contracts;
 pub mod diff;
 pub mod doctor;
 pub mod error;
-pub mod events;
-mod fault;
 pub mod gitlab;
-pub mod log;
 pub mod pipeline;
 pub mod post;
 pub mod prepare;
 pub mod prior;
-pub mod progress;
 pub mod prompt;
-pub mod record;
 pub mod redact;
+pub mod run;
 pub mod skip;
 pub mod validate;
 pub mod verdict;
 pub mod view;
-pub mod workdir;
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

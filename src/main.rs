@@ -11,13 +11,13 @@ use clap::Parser as _;
 use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs};
 use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
-use diffsan::console::{ColourChoice, Console, ConsoleStyle};
 use diffsan::contracts::{Level, RunRecord, SecretsConfig};
 use diffsan::error::{Error, Failure, Result, Signal};
 use diffsan::pipeline::{self, Request};
-use diffsan::progress::Progress;
-use diffsan::record::{Opening, Run};
 use diffsan::redact::{Engine, Output, Settings};
+use diffsan::run::console::{ColourChoice, Console, ConsoleStyle};
+use diffsan::run::progress::Progress;
+use diffsan::run::record::{Opening, Run};
 use diffsan::view::{Look, Shown};
 
 /// Time for a stage to clear up after a child that was killed.
@@ -142,7 +142,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
     };
     let run = Arc::new(run);
     if args.common.verbose {
-        diffsan::log::start(console, &run.engine);
+        diffsan::run::log::start(console, &run.engine);
     }
     let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab) && console.is_coloured();
     console.yield_to(Progress::start(watched(args, console)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::contracts::{
     Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, NextAction, Severity, Verdict, VerdictCounts,
 };
-use crate::record::Progress;
+use crate::run::record::Progress;
 
 /// Whether a finding is severe enough to stop the pipeline.
 pub fn gate_closed(progress: &Progress) -> bool {

@@ -14,8 +14,8 @@ use super::room::{self, Room};
 use super::{Agent, Left, Reading, Request, Start, Trouble};
 use crate::contracts::{AgentConfig, AgentReviewOutput};
 use crate::error::{Error, Failure, Result, clip};
-use crate::events::Event;
 use crate::redact::{Engine, Output, Redacted};
+use crate::run::events::Event;
 use crate::validate::{self, ParseProblems, Parsed};
 
 /// Most bytes a program may write to one of its outputs.

@@ -31,11 +31,11 @@ use self::room::{Home, Room};
 use crate::config::{CiContext, Environment};
 use crate::contracts::{AgentConfig, AgentKind, AgentReviewOutput, AgentRun, AppConfig, Timings, TokenUsage};
 use crate::error::{Error, Failure, Result};
-use crate::events::{Event, Events};
 use crate::prompt;
 use crate::redact::{Engine, Output, Redacted};
+use crate::run::events::{Event, Events};
+use crate::run::workdir::{Artifact, Workdir};
 use crate::validate::ParseProblems;
-use crate::workdir::{Artifact, Workdir};
 
 pub use self::room::find_program;
 

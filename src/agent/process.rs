@@ -14,7 +14,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::child::{self, Guard};
-use crate::clock;
+use crate::run::clock;
 
 /// Time between asking a group to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);

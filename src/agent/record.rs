@@ -8,13 +8,13 @@ use time::OffsetDateTime;
 use super::attempt::Ended;
 use super::process::Finished;
 use super::{Answer, Request};
-use crate::clock;
 use crate::contracts::{AgentAttempt, AgentKind, AgentReviewOutput, AgentRun, Timings, TokenUsage};
 use crate::error::{Result, clip};
-use crate::events::Event;
 use crate::redact::{Output, TOKEN};
+use crate::run::clock;
+use crate::run::events::Event;
+use crate::run::workdir::Artifact;
 use crate::validate::{Parsed, schema};
-use crate::workdir::Artifact;
 
 /// Most characters of an attempt's error.
 const MAX_ERROR: usize = 500;

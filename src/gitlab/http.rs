@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::tls::{self, Deadlines};
 use super::words::{error_words, is_page};
-use crate::clock;
 use crate::config::Token;
 use crate::error::{Result, chain, clip};
-use crate::events::{Event, Events};
+use crate::run::clock;
+use crate::run::events::{Event, Events};
 
 /// Most bytes of an error answer that are read.
 const ERROR_CAP: usize = 16 * 1024;

@@ -22,7 +22,7 @@ pub use tls::Deadlines;
 use crate::config::Token;
 use crate::contracts::Position;
 use crate::error::{Error, Failure, Result};
-use crate::events::Events;
+use crate::run::events::Events;
 use explain::Purpose;
 use http::{Answer, Http, Request};
 

@@ -7,11 +7,11 @@ use crate::contracts::{
 };
 use crate::diff::Diff;
 use crate::error::Result;
-use crate::events::Event;
 use crate::prompt::{self, PromptInput};
-use crate::record::Run;
 use crate::redact::{Output, Redacted};
-use crate::workdir::Artifact;
+use crate::run::events::Event;
+use crate::run::record::Run;
+use crate::run::workdir::Artifact;
 
 /// What the agent answered, and how it ran.
 pub(super) struct Asked {
@@ -38,7 +38,7 @@ pub(super) async fn ask(
         prompt,
         env: &request.env,
         start: &request.current,
-        time_left: agent::time_left(&request.loaded.ci, crate::clock::now()),
+        time_left: agent::time_left(&request.loaded.ci, crate::run::clock::now()),
         engine: &run.engine,
         workdir: &run.workdir,
         events: &run.events,
@@ -49,12 +49,12 @@ pub(super) async fn ask(
 
 /// The offline checks, recorded as any other agent.
 pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Result<Asked> {
-    let started = crate::clock::now();
+    let started = crate::run::clock::now();
     let output = builtin::review(diff, &change.redaction.matches);
-    let ended = crate::clock::now();
+    let ended = crate::run::clock::now();
     let timings = Timings {
-        started_at: crate::clock::text(started),
-        ended_at: crate::clock::text(ended),
+        started_at: crate::run::clock::text(started),
+        ended_at: crate::run::clock::text(ended),
         duration_ms: u64::try_from((ended - started).whole_milliseconds()).unwrap_or(0),
     };
     let raw = serde_json::to_string_pretty(&output).unwrap_or_default();

@@ -12,11 +12,11 @@ use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
 use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
-use crate::events::Event;
 use crate::prepare::{self, Prepared, Rules};
-use crate::record::{Run, hex};
 use crate::redact::{self, Output, Redacted};
-use crate::workdir::Artifact;
+use crate::run::events::Event;
+use crate::run::record::{Run, hex};
+use crate::run::workdir::Artifact;
 
 /// The change without its secrets, line for line.
 pub(super) struct Change {

@@ -9,7 +9,7 @@ use crate::contracts::DiffRef;
 use crate::diff::Diff;
 use crate::diff::git::Git;
 use crate::error::{Error, Failure, Result};
-use crate::record::Run;
+use crate::run::record::Run;
 
 /// Keys that decide what runs, who is talked to, and what stays secret.
 const GUARDED: &[&str] = &[

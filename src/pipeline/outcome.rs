@@ -5,14 +5,14 @@ use super::{About, Request, client_config};
 use crate::contracts::{AgentKind, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts};
 use crate::diff::Diff;
 use crate::error::{Error, Failure, Result};
-use crate::events::Event;
 use crate::gitlab::Client;
 use crate::post::position::Refs;
 use crate::post::{self, timezone};
-use crate::record::Run;
 use crate::redact::{Engine, Output};
+use crate::run::events::Event;
+use crate::run::record::Run;
+use crate::run::workdir::{Artifact, Workdir};
 use crate::view::{self, Shown};
-use crate::workdir::{Artifact, Workdir};
 use crate::{validate, verdict};
 
 /// The review, and what its checks saw.

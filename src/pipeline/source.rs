@@ -5,10 +5,10 @@ use crate::contracts::DiffSource;
 use crate::diff::fetch::{self, Fetched, Local};
 use crate::diff::git::Git;
 use crate::error::{Error, Failure, Result};
-use crate::events::Event;
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
 use crate::prior::NoteView;
-use crate::record::Run;
+use crate::run::events::Event;
+use crate::run::record::Run;
 
 /// The GitLab client where the run needs one; what it lacks is found before anything is paid for.
 pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::shown::{Shown, one_line};
 use crate::contracts::{Finding, Severity};
 use crate::error::clip;
-use crate::record::hex;
+use crate::run::record::hex;
 
 /// Most characters of a description.
 const DESCRIPTION: usize = 500;

@@ -6,7 +6,7 @@ use crate::cli::Format;
 use crate::config::Loaded;
 use crate::contracts::{Document, ErrorInfo, ReviewOutput, RunRecord, SCHEMAS};
 use crate::error::{Error, Failure, Result};
-use crate::workdir::{Artifact, Workdir};
+use crate::run::workdir::{Artifact, Workdir};
 
 /// A failure for whoever started the program: what, why, what next.
 pub fn failure(info: &ErrorInfo) -> String {

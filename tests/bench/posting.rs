@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark prepares its own folders")]
 
 #[expect(dead_code, reason = "the benchmark needs a part of the fake")]
-#[path = "../integration/gitlab.rs"]
+#[path = "../integration/gitlab/mod.rs"]
 mod gitlab;
 #[expect(dead_code, reason = "the benchmark needs a part of the sandbox")]
 #[path = "../integration/sandbox.rs"]
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use diffsan::config::Token;
-use diffsan::console::{Console, ConsoleStyle};
 use diffsan::contracts::{Category, Level, PlannedDiscussion, Position, PositionType, PostPlan, Severity};
-use diffsan::events::Events;
 use diffsan::gitlab::{Client, ClientConfig};
 use diffsan::post::send::send;
 use diffsan::redact::{Engine, Settings};
-use diffsan::workdir::{Forbidden, Workdir};
+use diffsan::run::console::{Console, ConsoleStyle};
+use diffsan::run::events::Events;
+use diffsan::run::workdir::{Forbidden, Workdir};
 
 use gitlab::{FakeGitLab, MR, PROJECT, TOKEN};
 use sandbox::Sandbox;

@@ -59,7 +59,7 @@ fn every_code_is_documented_in_the_words_of_explain() {
 #[test]
 fn every_artifact_is_documented() {
     let text = document("docs/contracts.md");
-    for artifact in diffsan::workdir::Artifact::ALL {
+    for artifact in diffsan::run::workdir::Artifact::ALL {
         let name = artifact.file_name().replace("attempt1", "attemptN");
         assert!(text.contains(&format!("`{name}`")), "{name} is not in docs/contracts.md");
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diffsan::config::Token;
-use diffsan::console::{Console, ConsoleStyle};
 use diffsan::contracts::{ErrorCode, Level, Position, PositionType};
 use diffsan::error::Error;
-use diffsan::events::Events;
 use diffsan::gitlab::{Backoff, Client, ClientConfig, Deadlines, Fate};
 use diffsan::redact::{Engine, Settings};
-use diffsan::workdir::{Forbidden, Workdir};
+use diffsan::run::console::{Console, ConsoleStyle};
+use diffsan::run::events::Events;
+use diffsan::run::workdir::{Forbidden, Workdir};
 use serde_json::Value;
 
 use crate::gitlab::{ALICE, BOT, Failure, FakeGitLab, MR, On, PROJECT, TOKEN};

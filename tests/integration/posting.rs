@@ -9,7 +9,7 @@ use diffsan::contracts::{
 use diffsan::gitlab::Client;
 use diffsan::post::send::{Sent, send};
 use diffsan::prior;
-use diffsan::workdir::Artifact;
+use diffsan::run::workdir::Artifact;
 use serde_json::Value;
 
 use crate::gitlab::{ALICE, BOT, Failure, FakeGitLab, Moment, On};

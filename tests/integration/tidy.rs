@@ -90,9 +90,9 @@ fn each_effect_has_one_door() {
         ("tokio::process::Command", &["src/agent/process.rs", "src/diff/git.rs"]),
         ("std::process::Command", &["src/diff/git.rs"]),
         ("reqwest::", &["src/gitlab/"]),
-        ("vars_os", &["src/config.rs", "src/fault.rs"]),
-        ("io::stdout", &["src/console.rs"]),
-        ("io::stderr", &["src/console.rs"]),
+        ("vars_os", &["src/config/", "src/run/fault.rs"]),
+        ("io::stdout", &["src/run/console.rs"]),
+        ("io::stderr", &["src/run/console.rs"]),
     ];
     for (name, text) in sources("src") {
         for (effect, rooms) in doors {
@@ -134,4 +134,30 @@ fn nothing_in_the_tree_reads_from_outside_it() {
         let outside = concat!("../", "shared");
         assert!(!text.contains(outside), "{name} reads {outside}");
     }
+}
+
+#[test]
+fn a_module_with_a_folder_is_the_folders_mod_rs() {
+    for folder in ["src", "tests"] {
+        for (name, _) in sources(folder) {
+            let beside = root().join(name.trim_end_matches(".rs"));
+            assert!(!beside.is_dir(), "{name} stands beside its folder; it belongs in it as mod.rs");
+        }
+    }
+}
+
+#[test]
+fn the_architecture_page_names_files_that_exist() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let names = page.split('`').skip(1).step_by(2).filter(|name| {
+        name.ends_with(".rs")
+            || name.ends_with('/') && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '/')
+    });
+    let mut seen = 0;
+    for name in names {
+        let found = ["", "src"].iter().any(|room| root().join(room).join(name).exists());
+        assert!(found, "docs/architecture.md names {name}, which does not exist");
+        seen += 1;
+    }
+    assert!(seen > 10, "only {seen} names were found on the page");
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::look::Found;
 use crate::contracts::{LedgerEntry, LedgerState};
-use crate::events::{Event, Events};
 use crate::gitlab::Posted;
-use crate::workdir::{Artifact, Workdir};
+use crate::run::events::{Event, Events};
+use crate::run::workdir::{Artifact, Workdir};
 
 /// The ledger of a workdir, with what earlier runs on it have finished.
 pub(super) struct Ledger<'a> {

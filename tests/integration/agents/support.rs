@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use diffsan::agent::{self, Answer, Request};
 use diffsan::config::Environment;
-use diffsan::console::Console;
 use diffsan::contracts::{AgentKind, AppConfig, ErrorInfo};
-use diffsan::events::Events;
 use diffsan::redact::{Engine, Output, Settings};
-use diffsan::workdir::{Forbidden, Workdir};
+use diffsan::run::console::Console;
+use diffsan::run::events::Events;
+use diffsan::run::workdir::{Forbidden, Workdir};
 use serde_json::Value;
 use tempfile::TempDir;
 

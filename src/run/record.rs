@@ -7,16 +7,16 @@ use std::time::Instant;
 use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
-use crate::console::Console;
 use crate::contracts::{
     Coverage, ErrorInfo, Fingerprint, PrivacyAudit, RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage,
     VerdictCounts,
 };
 use crate::error::{Error, Failure};
-use crate::events::{Event, Events};
 use crate::redact::{Engine, Output};
+use crate::run::console::Console;
+use crate::run::events::{Event, Events};
+use crate::run::workdir::{Artifact, Forbidden, Unusable, Workdir};
 use crate::verdict;
-use crate::workdir::{Artifact, Forbidden, Unusable, Workdir};
 
 /// A run under way: where it writes, and what is known of it so far.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Run {
         self.note(|progress| progress.stage = Some(name));
         self.events.emit(Event::StageStarted { stage: name });
         self.console.stage(name);
-        crate::fault::point(name);
+        crate::run::fault::point(name);
     }
 
     /// Goes on from what an earlier run recorded in the same folder.
@@ -305,7 +305,7 @@ fn output_name(output: Output) -> &'static str {
 }
 
 fn run_id() -> String {
-    let seed = format!("{} {}", crate::clock::now().unix_timestamp_nanos(), std::process::id());
+    let seed = format!("{} {}", crate::run::clock::now().unix_timestamp_nanos(), std::process::id());
     hex(&Sha256::digest(seed.as_bytes())[..8])
 }
 

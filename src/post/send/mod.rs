@@ -15,11 +15,11 @@ use super::position::rung;
 use super::render::{self, Failed};
 use crate::contracts::{PlannedDiscussion, Position, PostItem, PostKind, PostPlan, PostResults};
 use crate::error::{Error, Failure};
-use crate::events::{Event, Events};
 use crate::gitlab::{Attempts, Client, DiffRefs, MergeRequest, Posted, Trouble};
 use crate::prior::MARKER;
 use crate::redact::{Engine, Output};
-use crate::workdir::Workdir;
+use crate::run::events::{Event, Events};
+use crate::run::workdir::Workdir;
 use ledger::Ledger;
 use look::{Found, Key, Seen};
 

@@ -7,8 +7,8 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use crate::contracts::{EventRecord, Level};
-use crate::progress::Progress;
 use crate::redact::Redacted;
+use crate::run::progress::Progress;
 
 /// Most characters of values in one console line.
 const MAX_VALUES: usize = 200;

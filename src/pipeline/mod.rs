@@ -8,12 +8,12 @@ use crate::config::{Environment, Loaded};
 use crate::contracts::{AgentKind, Anchors, PriorDigest, SkipCode, SkipDecision, SkipReason};
 use crate::diff::Diff;
 use crate::error::Result;
-use crate::events::Event;
 use crate::gitlab::MergeRequest;
 use crate::prepare::Prepared;
 use crate::prior::{self, Prior};
-use crate::record::Run;
-use crate::workdir::Artifact;
+use crate::run::events::Event;
+use crate::run::record::Run;
+use crate::run::workdir::Artifact;
 use crate::{skip, view};
 
 mod asking;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::console::Console;
 use crate::contracts::{AgentKind, ErrorCode, ErrorInfo, EventRecord, Level, SCHEMA_VERSION, SkipReason, Verbosity};
 use crate::error::clip;
 use crate::redact::{Engine, Output};
-use crate::workdir::AppendFile;
+use crate::run::console::Console;
+use crate::run::workdir::AppendFile;
 
 /// Most characters of one text in an event.
 const MAX_TEXT: usize = 500;
@@ -229,7 +229,7 @@ impl Events {
             _ => Map::new(),
         };
         EventRecord {
-            ts: crate::clock::now_text(),
+            ts: crate::run::clock::now_text(),
             level: event.level(),
             event: name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default(),
             data,

@@ -13,8 +13,8 @@ use model::{Card, DiffRow, Entry, FileView, Part, Piece};
 
 mod model;
 
-const STYLE: &str = include_str!("templates/report.css");
-const SCRIPT: &str = include_str!("templates/report.js");
+const STYLE: &str = include_str!("../templates/report.css");
+const SCRIPT: &str = include_str!("../templates/report.js");
 /// Columns of a drawn bar.
 const BAR: u64 = 1_000;
 

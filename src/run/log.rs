@@ -9,8 +9,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::console::Console;
 use crate::redact::{Engine, Output};
+use crate::run::console::Console;
 
 /// Shows diffsan's own log lines from now on, secrets removed; those of libraries stay out.
 pub fn start(console: &Console, engine: &Arc<Engine>) {

@@ -1,15 +1,10 @@
 //! A GitLab that is strict: a real HTTP server over a real repository, which refuses what GitLab would refuse,
 //! in GitLab's own words, and executes what GitLab would execute.
 
-#[path = "gitlab/answers.rs"]
 mod answers;
-#[path = "gitlab/markdown.rs"]
 mod markdown;
-#[path = "gitlab/positions.rs"]
 mod positions;
-#[path = "gitlab/server.rs"]
 mod server;
-#[path = "gitlab/store.rs"]
 mod store;
 
 use std::net::SocketAddr;

@@ -12,7 +12,7 @@ use crate::contracts::{
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
 use crate::post::sanitize;
-use crate::workdir::{Artifact, Workdir};
+use crate::run::workdir::{Artifact, Workdir};
 
 /// A reviewed run: everything a view needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
