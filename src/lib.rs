@@ -4,10 +4,11 @@
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time. Everything else is a function from values to values:
 //! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`prompt`], [`validate`], [`post`], [`verdict`],
-//! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
+//! [`next`], [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
 pub mod agent;
+pub mod arguments;
 pub mod child;
 pub mod cli;
 pub mod commands;
@@ -17,6 +18,7 @@ pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod gitlab;
+pub mod next;
 pub mod pipeline;
 pub mod post;
 pub mod prepare;
