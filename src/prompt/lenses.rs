@@ -42,7 +42,7 @@ pub(super) fn languages(diff: &Diff<'_>) -> Vec<&'static str> {
     for file in &diff.files {
         let name = file.path().rsplit('/').next().unwrap_or_default().to_lowercase();
         let is = |ending: &&str| name.ends_with(ending) && (ending.starts_with('.') || name == **ending);
-        if let Some(at) = LANGUAGES.iter().position(|(_, endings)| endings.iter().any(|ending| is(&ending))) {
+        if let Some(at) = LANGUAGES.iter().position(|(_, endings)| endings.iter().any(is)) {
             lines[at] += u64::from(file.additions) + u64::from(file.deletions);
         }
     }
