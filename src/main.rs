@@ -91,20 +91,26 @@ fn inspect(args: &InspectArgs) -> u8 {
     let env = Environment::read();
     let console = Console::new(style(common, &env, None));
     answer(common, |place| {
-        let mut seen = 0;
-        while follow {
-            let news = commands::follow(&args.run, place, seen)?;
-            if news.live || seen > 0 {
-                console.message(&news.text);
-            }
-            if !news.live {
-                break;
-            }
-            seen = news.events;
-            std::thread::sleep(FOLLOW);
+        if follow {
+            follow_run(args, place, &console)?;
         }
         commands::show_run(&args.run, place)
     })
+}
+
+fn follow_run(args: &InspectArgs, place: &Place, console: &Console) -> Result<()> {
+    let mut seen = 0;
+    loop {
+        let news = commands::follow(&args.run, place, seen)?;
+        if news.live || seen > 0 {
+            console.message(&news.text);
+        }
+        if !news.live {
+            return Ok(());
+        }
+        seen = news.events;
+        std::thread::sleep(FOLLOW);
+    }
 }
 
 fn doctor(args: &ReviewArgs) -> u8 {
