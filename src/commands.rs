@@ -65,9 +65,10 @@ pub fn silent(place: &Place) -> Events {
 fn preview(args: &ReviewArgs, place: &Place) -> Result<Loaded> {
     let events = silent(place);
     let start = Start { args, env: &place.env, current: &place.current, events: &events };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Error::Format(Failure::new("could not start the runtime").caused_by(&error))
-    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))?;
     runtime.block_on(policy::preview(start))
 }
 

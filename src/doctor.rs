@@ -200,10 +200,11 @@ async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
     if !config.mode.ci || !config.gitlab.enabled {
         return vec![Row::skip("gitlab", "this run does not talk to GitLab")];
     }
-    let client = match pipeline::client_config(request).and_then(|config| Client::new(config, crate::commands::silent(place))) {
-        Ok(client) => client,
-        Err(error) => return vec![failed("gitlab", &error, place)],
-    };
+    let client =
+        match pipeline::client_config(request).and_then(|config| Client::new(config, crate::commands::silent(place))) {
+            Ok(client) => client,
+            Err(error) => return vec![failed("gitlab", &error, place)],
+        };
     let (usable, token, user, merge_request) =
         tokio::join!(client.check_token(), client.token_info(), client.current_user(), client.merge_request());
     let mut rows = Vec::new();

@@ -222,7 +222,8 @@ fn stages(run: Arc<Run>, request: Request, posts_only: bool) -> tokio::sync::one
                 }
             })
         };
-        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(crashed(Some(payload), at(&run))));
+        let result =
+            catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(crashed(Some(payload), at(&run))));
         let _ = done.send(result);
     });
     ended
@@ -234,9 +235,7 @@ async fn decided(args: &ReviewArgs, place: &Place) -> Result<Loaded> {
     let (args, env, current) = (args.clone(), place.env.clone(), place.current.clone());
     let events = commands::silent(place);
     let mut task = tokio::task::JoinSet::new();
-    task.spawn(async move {
-        policy::load(Start { args: &args, env: &env, current: &current, events: &events }).await
-    });
+    task.spawn(async move { policy::load(Start { args: &args, env: &env, current: &current, events: &events }).await });
     match task.join_next().await {
         Some(Ok(loaded)) => loaded,
         Some(Err(error)) => Err(crashed(error.try_into_panic().ok(), "config")),

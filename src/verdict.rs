@@ -103,7 +103,9 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
             let bound = progress.fail_on.unwrap_or(Severity::Critical);
             match is_severe(counts, bound) {
                 true => format!("Blocked: {findings}, and the gate stops at {}{partial}", bound.name()),
-                false => format!("Blocked: part of the change was not reviewed, and the gate lets nothing pass unseen ({findings})"),
+                false => format!(
+                    "Blocked: part of the change was not reviewed, and the gate lets nothing pass unseen ({findings})"
+                ),
             }
         }
         Decision::Skipped => {

@@ -39,7 +39,9 @@ pub async fn marks(judge: Judge<'_>, diff: &Diff<'_>) -> BTreeMap<String, Mark> 
     let names = [GENERATED, VENDORED];
     let answer = match judge {
         Judge::Commit(commit) => commit.attributes(&names, &paths).await,
-        Judge::Repository(git) => git.run_with(&[&["check-attr", "-z", "--stdin"][..], &names].concat(), &paths).await.ok(),
+        Judge::Repository(git) => {
+            git.run_with(&[&["check-attr", "-z", "--stdin"][..], &names].concat(), &paths).await.ok()
+        }
         Judge::Nobody => None,
     };
     answer.map(|answer| read(&answer)).unwrap_or_default()

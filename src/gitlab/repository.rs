@@ -54,8 +54,7 @@ impl Client {
         let mut request = Request::get(self.project_path(&format!("/repository/blobs/{id}/raw")));
         request.cap = usize::try_from(most).unwrap_or(usize::MAX);
         let answer = self.http.send(&request, &mut self.attempts()).await;
-        let explained =
-            answer.map_err(|trouble| explain::error(Purpose::Diff, "read a file", &self.project, &trouble));
+        let explained = answer.map_err(|trouble| explain::error(Purpose::Diff, "read a file", &self.project, &trouble));
         Ok(explained?.body)
     }
 

@@ -23,7 +23,9 @@ pub(super) async fn watch(run: &Run, request: &Request, fetched: &Fetched) -> Re
     if !pending.is_empty() {
         let keys = pending.join(", ");
         run.events.emit(Event::Warning {
-            message: format!("the merge request changes the review's own settings ({keys}); they take effect once merged"),
+            message: format!(
+                "the merge request changes the review's own settings ({keys}); they take effect once merged"
+            ),
         });
     }
     run.note(|progress| {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use crate::agent;
 use crate::cli::ReviewArgs;
 use crate::config::{Environment, Loaded};
-use crate::contracts::{AgentKind, Anchors, PriorDigest, SkipCode, SkipDecision, SkipReason};
+use crate::contracts::{
+    AgentKind, Anchors, PolicyRecord, PolicySource, PriorDigest, SkipCode, SkipDecision, SkipReason,
+};
 use crate::diff::Diff;
 use crate::error::Result;
 use crate::gitlab::MergeRequest;
@@ -139,12 +141,10 @@ fn configure(run: &Run, request: &Request) -> AgentKind {
         token_env: loaded.token(&request.env).map(|(_, name)| name),
     });
     let policy = loaded.policy.record();
-    run.events.emit(Event::PolicyDecided {
-        source: policy.source,
-        commit: policy.commit,
-        branch: policy.branch,
-        via: policy.via,
-    });
+    if policy.source != PolicySource::Local {
+        let PolicyRecord { source, commit, branch, via, .. } = policy;
+        run.events.emit(Event::PolicyDecided { source, commit, branch, via });
+    }
     agent
 }
 

@@ -156,7 +156,8 @@ async fn by_api(ci: &CiContext, client: Client) -> Result<PolicyCommit, String> 
         }
         (None, _) => false,
     };
-    let branch = choose(target, default.as_deref(), is_protected).ok_or("the project has no default branch")?.to_owned();
+    let branch =
+        choose(target, default.as_deref(), is_protected).ok_or("the project has no default branch")?.to_owned();
     let id = client.branch(&branch).await.map_err(words)?.commit;
     Ok(PolicyCommit { id, branch, store: Store::Api(Box::new(client)) })
 }

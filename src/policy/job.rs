@@ -69,16 +69,20 @@ impl<'a> Job<'a> {
         let is_set = early.sources.get("gitlab.token_env").is_some_and(|source| *source != Source::Default);
         let names =
             if is_set { vec![settings.token_env.as_str()] } else { vec!["GITLAB_TOKEN", "DIFFSAN_GITLAB_TOKEN"] };
-        let token = names.iter().find_map(|name| self.start.env.get(name)).ok_or_else(|| gitlab::missing_token(&names))?;
-        let project = settings.project_id.clone().or_else(|| self.ci.project_id.clone()).ok_or_else(|| {
-            Error::Config(Failure::new("the job's variables name no project"))
-        })?;
+        let token =
+            names.iter().find_map(|name| self.start.env.get(name)).ok_or_else(|| gitlab::missing_token(&names))?;
+        let project = settings
+            .project_id
+            .clone()
+            .or_else(|| self.ci.project_id.clone())
+            .ok_or_else(|| Error::Config(Failure::new("the job's variables name no project")))?;
         let base_url = self.ci.api_v4_url.clone().unwrap_or_else(|| settings.base_url.clone());
         let token = config::Token::new(token.trim());
         let mut client = ClientConfig::new(base_url, token, project, self.ci.mr_iid.unwrap_or_default());
         client.retry_max = u32::try_from(settings.retry_max.get()).unwrap_or(u32::MAX);
         // A file of the checkout is the branch's: it cannot say whom to believe.
-        let files = settings.ca_file.iter().map(|file| self.start.current.join(file)).filter(|file| !self.checkout.holds(file));
+        let files =
+            settings.ca_file.iter().map(|file| self.start.current.join(file)).filter(|file| !self.checkout.holds(file));
         client.ca_files = files.chain(self.ci.ca_file.iter().map(PathBuf::from)).collect();
         Client::new(client, self.start.events.clone())
     }
@@ -121,7 +125,9 @@ impl<'a> Job<'a> {
                         warnings: Vec::new(),
                     });
                 }
-                None if named.is_some() => return Err(absent(commit, file, named.as_ref().map_or("", |(_, from)| from))),
+                None if named.is_some() => {
+                    return Err(absent(commit, file, named.as_ref().map_or("", |(_, from)| from)));
+                }
                 None => {}
             }
         }
@@ -286,11 +292,14 @@ async fn read(commit: &PolicyCommit, path: &str, what: &str) -> Result<Option<St
 
 fn not_in_commit(commit: &PolicyCommit, path: &str, key: &str) -> Error {
     Error::Config(
-        Failure::new(format!("{key} names {path}, which the policy commit {} ({}) does not have", commit.id, commit.branch))
-            .with("commit", commit.id.as_str())
-            .with("file", path)
-            .with("key", key)
-            .help(format!("merge the file into {} first, or name one outside the checkout", commit.branch)),
+        Failure::new(format!(
+            "{key} names {path}, which the policy commit {} ({}) does not have",
+            commit.id, commit.branch
+        ))
+        .with("commit", commit.id.as_str())
+        .with("file", path)
+        .with("key", key)
+        .help(format!("merge the file into {} first, or name one outside the checkout", commit.branch)),
     )
 }
 

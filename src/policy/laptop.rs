@@ -87,10 +87,13 @@ fn untrusted(start: Start<'_>, checkout: &Checkout, path: &Path, file: &Settings
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(Some(Error::Config(
-        Failure::new(format!("{name} of this repository sets {}, and you have not agreed to that yet", keys.join(", ")))
-            .with("file", path.to_string_lossy())
-            .with("keys", keys)
-            .help("look at them with `diffsan trust` and agree, or set them yourself by DIFFSAN_* variables or flags"),
+        Failure::new(format!(
+            "{name} of this repository sets {}, and you have not agreed to that yet",
+            keys.join(", ")
+        ))
+        .with("file", path.to_string_lossy())
+        .with("keys", keys)
+        .help("look at them with `diffsan trust` and agree, or set them yourself by DIFFSAN_* variables or flags"),
     )))
 }
 

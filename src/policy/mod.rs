@@ -102,10 +102,18 @@ pub fn is_job(args: &ReviewArgs, env: &Environment) -> bool {
 /// The configuration of a run, from those who may decide.
 pub async fn load(start: Start<'_>) -> Result<Loaded> {
     crate::run::fault::point("policy");
-    if is_job(start.args, start.env) { job::load(start).await } else { laptop::load(start, laptop::Trust::Needed).await }
+    if is_job(start.args, start.env) {
+        job::load(start).await
+    } else {
+        laptop::load(start, laptop::Trust::Needed).await
+    }
 }
 
 /// The configuration as it would be, for those who only want to see it: what needs trust is a warning.
 pub async fn preview(start: Start<'_>) -> Result<Loaded> {
-    if is_job(start.args, start.env) { job::load(start).await } else { laptop::load(start, laptop::Trust::Warned).await }
+    if is_job(start.args, start.env) {
+        job::load(start).await
+    } else {
+        laptop::load(start, laptop::Trust::Warned).await
+    }
 }

@@ -42,7 +42,8 @@ mod tests {
         std::fs::create_dir_all(top.join("bin")).unwrap();
         std::os::unix::fs::symlink(top.join("bin"), root.join("link")).unwrap();
         let checkout = Checkout::new(None, &top);
-        let path = format!("{0}/bin:/usr/bin:bin::.:{1}/link:{0}/gone/../bin:{1}/repo.tmp", top.display(), root.display());
+        let path =
+            format!("{0}/bin:/usr/bin:bin::.:{1}/link:{0}/gone/../bin:{1}/repo.tmp", top.display(), root.display());
         assert_eq!(outside(path.as_ref(), &checkout), OsString::from(format!("/usr/bin:{}/repo.tmp", root.display())));
         assert_eq!(outside(".:bin".as_ref(), &checkout), OsString::from(LAST_RESORT));
     }

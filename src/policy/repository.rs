@@ -106,7 +106,8 @@ impl Repository {
             text.push(value);
             text
         };
-        let mut command = vec![place("--work-tree=", tree.as_os_str()), place("--git-dir=", self.git.folder().as_os_str())];
+        let mut command =
+            vec![place("--work-tree=", tree.as_os_str()), place("--git-dir=", self.git.folder().as_os_str())];
         command.extend(["-c", "core.bare=false"].map(Into::into));
         command.extend(arguments.iter().map(Into::into));
         self.git.run_with(&command, stdin).await

@@ -85,7 +85,8 @@ pub fn elsewhere(diff: &Diff<'_>) -> Vec<(String, &'static str)> {
 
 /// On its new side the file begins as pointers of Git LFS do.
 fn is_pointer(file: &FileDiff<'_>) -> bool {
-    const STARTS: [&[u8]; 2] = [b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/"];
+    const STARTS: [&[u8]; 2] =
+        [b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/"];
     file.hunks.first().is_some_and(|hunk| {
         let first = hunk.lines().find(|line| line.kind != LineKind::Removed);
         first.is_some_and(|line| line.new == Some(1) && STARTS.iter().any(|start| line.content.starts_with(start)))
@@ -134,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_rename_away_from_a_guarding_place_touches_it() {
-        let diff = "diff --git a/CODEOWNERS b/notes.txt\nsimilarity index 100%\nrename from CODEOWNERS\nrename to notes.txt\n";
+        let diff =
+            "diff --git a/CODEOWNERS b/notes.txt\nsimilarity index 100%\nrename from CODEOWNERS\nrename to notes.txt\n";
         assert_eq!(touched(diff, &[], &[]), ["CODEOWNERS"]);
     }
 
@@ -153,7 +155,10 @@ mod tests {
         let pointer = "diff --git a/m.bin b/m.bin\nindex 1..2 100644\n--- a/m.bin\n+++ b/m.bin\n@@ -1,3 +1,3 @@\n \
                        version https://git-lfs.github.com/spec/v1\n-oid sha256:aa\n+oid sha256:bb\n size 12\n";
         let diff = Diff::parse(pointer.as_bytes()).expect("a diff");
-        assert_eq!(elsewhere(&diff), [("m.bin".to_owned(), "a Git LFS pointer: what it stands for is not in this change")]);
+        assert_eq!(
+            elsewhere(&diff),
+            [("m.bin".to_owned(), "a Git LFS pointer: what it stands for is not in this change")]
+        );
         let text = file("notes.txt");
         assert_eq!(elsewhere(&Diff::parse(text.as_bytes()).expect("a diff")), []);
     }

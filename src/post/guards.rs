@@ -15,7 +15,8 @@ pub fn render(policy: Option<&PolicyRecord>, elsewhere: &[(String, String)]) -> 
     if let Some(policy) = policy {
         if !policy.guards_touched.is_empty() {
             let files = names(&policy.guards_touched);
-            let _ = writeln!(text, "- This change touches what guards the project: {files}. A person decides about it.");
+            let _ =
+                writeln!(text, "- This change touches what guards the project: {files}. A person decides about it.");
         }
         if !policy.pending.is_empty() {
             let keys = names(&policy.pending);
@@ -23,7 +24,8 @@ pub fn render(policy: Option<&PolicyRecord>, elsewhere: &[(String, String)]) -> 
         }
     }
     if !elsewhere.is_empty() {
-        let files: Vec<String> = elsewhere.iter().map(|(path, reason)| format!("{} ({reason})", code(path))).take(LISTED).collect();
+        let files: Vec<String> =
+            elsewhere.iter().map(|(path, reason)| format!("{} ({reason})", code(path))).take(LISTED).collect();
         let more = more(elsewhere.len());
         let _ = writeln!(text, "- Content that is not in this change was not reviewed: {}{more}.", files.join(", "));
     }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::contracts::{AgentKind, ErrorCode, ErrorInfo, EventRecord, Level, PolicySource, SCHEMA_VERSION, SkipReason, Verbosity};
+use crate::contracts::{
+    AgentKind, ErrorCode, ErrorInfo, EventRecord, Level, PolicySource, SCHEMA_VERSION, SkipReason, Verbosity,
+};
 use crate::error::clip;
 use crate::redact::{Engine, Output};
 use crate::run::console::Console;

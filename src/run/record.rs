@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage,
-    VerdictCounts,
+    Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord, Severity,
+    SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};

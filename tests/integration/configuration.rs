@@ -112,7 +112,8 @@ fn every_key_goes_through_default_file_environment_and_flag() {
         assert_ne!(&defaults[*key]["value"], in_file, "{key}");
         sandbox.write(".diffsan.toml", toml(key, in_file));
         let row = &shown(&sandbox, &[], None)[*key];
-        let shown_value = if *key == "gitlab.ca_file" { json!(sandbox.repo().join("one.pem")) } else { in_file.clone() };
+        let shown_value =
+            if *key == "gitlab.ca_file" { json!(sandbox.repo().join("one.pem")) } else { in_file.clone() };
         assert_eq!(row["value"], shown_value, "{key} from the file");
         assert!(row["source"].as_str().unwrap().starts_with("file "), "{row}");
         let variable = format!("DIFFSAN_{}", key.to_uppercase().replace('.', "__"));

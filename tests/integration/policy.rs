@@ -25,7 +25,10 @@ fn in_a_job_the_settings_are_those_of_the_targets_tip_and_the_record_names_its_c
     let finished = scene.run(&["--ci"]).expect_code(3);
     assert_eq!(verbosity(&scene), "low", "{}", finished.stdout);
     let policy = &scene.record()["policy"];
-    assert_eq!((&policy["source"], &policy["commit"], &policy["branch"]), (&json!("target"), &json!(tip), &json!("main")));
+    assert_eq!(
+        (&policy["source"], &policy["commit"], &policy["branch"]),
+        (&json!("target"), &json!(tip), &json!("main"))
+    );
     assert_eq!(policy["via"], "git");
     let pending = policy["pending"].to_string();
     for key in ["agent.verbosity", "agent.custom_instructions", "gate.fail_on", "gate.allow_skips"] {
@@ -116,7 +119,8 @@ fn an_error_is_not_absence_and_without_the_target_there_is_no_review() {
 
 #[test]
 fn settings_that_are_wrong_on_the_target_are_named_with_commit_file_and_key() {
-    for (text, key) in [("[limits]\nmax_fils = 3\n", "limits.max_fils"), ("[limits\n", "line 1"), ("[gate]\nfail_on = 7\n", "fail_on")]
+    for (text, key) in
+        [("[limits]\nmax_fils = 3\n", "limits.max_fils"), ("[limits\n", "line 1"), ("[gate]\nfail_on = 7\n", "fail_on")]
     {
         let scene = Scene::new(&[(".diffsan.toml", text)], |branch| {
             branch.write(".diffsan.toml", "");
@@ -137,7 +141,8 @@ fn a_file_that_the_job_names_in_the_checkout_is_read_from_the_policy_commit() {
         branch.write("ci/review.toml", LAX);
         branch.write("new.toml", LAX);
     });
-    for named in ["ci/review.toml".to_owned(), scene.job().join("src/../ci/review.toml").to_string_lossy().into_owned()] {
+    for named in ["ci/review.toml".to_owned(), scene.job().join("src/../ci/review.toml").to_string_lossy().into_owned()]
+    {
         scene.run(&["--ci", "--no-post", "--config", &named]).expect_code(3);
         assert_eq!(verbosity(&scene), "low");
     }
@@ -199,12 +204,15 @@ fn a_panic_while_the_policy_is_asked_for_leaves_a_record() {
 
 #[test]
 fn attributes_of_the_policy_commit_rank_files_and_those_of_the_branch_do_not() {
-    let scene = Scene::new(&[(".gitattributes", "*.gen linguist-generated\n"), ("a/.gitattributes", "x.txt linguist-vendored\n")], |branch| {
-        branch.write(".gitattributes", "*.py linguist-generated\n");
-        for path in ["b.gen", "a/x.txt", "e.py"] {
-            branch.write(path, "text\n");
-        }
-    });
+    let scene = Scene::new(
+        &[(".gitattributes", "*.gen linguist-generated\n"), ("a/.gitattributes", "x.txt linguist-vendored\n")],
+        |branch| {
+            branch.write(".gitattributes", "*.py linguist-generated\n");
+            for path in ["b.gen", "a/x.txt", "e.py"] {
+                branch.write(path, "text\n");
+            }
+        },
+    );
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let env = crate::forge::environment(&scene.sandbox);
     let ci = diffsan::config::CiContext {
@@ -227,7 +235,10 @@ fn attributes_of_the_policy_commit_rank_files_and_those_of_the_branch_do_not() {
 #[test]
 fn on_a_laptop_a_strangers_command_runs_only_after_the_user_agreed_to_these_bytes() {
     let sandbox = Sandbox::with_change();
-    let tool = sandbox.write("tools/review.sh", "#!/bin/sh\ncat > /dev/null\ntouch pwned\necho '{\"summary_markdown\":\"\",\"findings\":[]}'\n");
+    let tool = sandbox.write(
+        "tools/review.sh",
+        "#!/bin/sh\ncat > /dev/null\ntouch pwned\necho '{\"summary_markdown\":\"\",\"findings\":[]}'\n",
+    );
     std::process::Command::new("chmod").arg("+x").arg(&tool).status().unwrap();
     let settings = "[agent]\nagent = \"command\"\ncommand = \"./tools/review.sh\"\n";
     sandbox.write(".diffsan.toml", settings);

@@ -40,7 +40,8 @@ impl Scene {
         branch(&sandbox);
         let head = sandbox.commit("change");
         sandbox.git(&["push", "-q", "origin", "topic"]);
-        sandbox.git_in(sandbox.root(), &["clone", "-q", "--no-checkout", &url(&sandbox.root().join("origin.git")), "job"]);
+        sandbox
+            .git_in(sandbox.root(), &["clone", "-q", "--no-checkout", &url(&sandbox.root().join("origin.git")), "job"]);
         sandbox.git_in(&sandbox.root().join("job"), &["checkout", "-q", "--detach", &head]);
         let agent = sandbox.script("agent.sh", &agent(sandbox.root()));
         let gitlab = FakeGitLab::start(&sandbox.root().join("origin.git"), &base, &head);

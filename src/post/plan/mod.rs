@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::contracts::{
-    AppConfig, ErrorInfo, Finding, PlannedDiscussion, PolicyRecord, PostPlan, RedactionReport, ReviewOutput, TruncationReport,
+    AppConfig, ErrorInfo, Finding, PlannedDiscussion, PolicyRecord, PostPlan, RedactionReport, ReviewOutput,
+    TruncationReport,
 };
 use crate::diff::Diff;
 use crate::prior::Prior;

@@ -18,7 +18,8 @@ pub(crate) fn answer(store: &Store, call: &Call<'_>, rest: &[&str]) -> Option<An
     match (call.method, rest) {
         ("GET", []) => Some(Answer::json(200, json!({ "id": super::PROJECT, "default_branch": "main" }))),
         ("GET", ["repository", "branches", name]) => {
-            let Some(tip) = git(&store.repo, &["rev-parse", "--verify", "-q", &format!("refs/heads/{name}^{{commit}}")])
+            let Some(tip) =
+                git(&store.repo, &["rev-parse", "--verify", "-q", &format!("refs/heads/{name}^{{commit}}")])
             else {
                 return Some(Answer::json(404, json!({ "message": "404 Branch Not Found" })));
             };
