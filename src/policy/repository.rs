@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_found_by_its_whole_path() {
-        let listed = b"100644 blob aa\t.diffsan.toml\0120000 blob bb\tlink\0";
+        let listed = b"100644 blob aa\t.diffsan.toml\x00120000 blob bb\tlink\0";
         assert_eq!(read_tree(listed, ".diffsan.toml"), Some(("100644".into(), "aa".into())));
         assert_eq!(read_tree(listed, "link"), Some(("120000".into(), "bb".into())));
         assert_eq!(read_tree(listed, "diffsan.toml"), None);

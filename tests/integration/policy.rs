@@ -176,6 +176,7 @@ fn variables_of_the_job_decide_over_the_policy() {
     command.env("DIFFSAN_GATE__FAIL_ON", "critical").env("DIFFSAN_AGENT__VERBOSITY", "medium");
     Finished::of(command.output().unwrap()).expect_code(0);
     assert_eq!(verbosity(&scene), "medium");
+    assert_eq!(scene.traces(), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
