@@ -31,6 +31,8 @@ fn outside(path: &OsStr, checkout: &Checkout) -> OsString {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make their own folders")]
+
     use super::*;
 
     #[test]

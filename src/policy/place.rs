@@ -76,6 +76,8 @@ pub(crate) fn in_repository(naming: &str, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make their own folders")]
+
     use super::*;
 
     #[test]
