@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::contracts::{Decision, ErrorCode, ErrorInfo, NextAction};
 use crate::run::record::Progress;
+use crate::verdict;
 
 /// The step after a run that ended so.
 pub fn action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>, workdir: &Path) -> NextAction {
@@ -18,10 +19,25 @@ pub fn action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>
     match decision {
         Decision::Passed => next("reviewer", "review", None, "nothing was found; a person still decides"),
         Decision::Skipped => next("nobody", "none", None, "no review was due"),
+        Decision::ReviewRequired if progress.counts.findings == 0 => next(
+            "reviewer",
+            "review_guards",
+            Some(format!("diffsan inspect {}", quoted(workdir))),
+            "the change touches files that guard the project; a person decides about those",
+        ),
         Decision::ReviewRequired if progress.in_job => {
             next("author", "read_findings", None, "fix each finding, or answer it in the merge request")
         }
         Decision::ReviewRequired => next("author", "read_findings", explain, "each finding needs a fix or an answer"),
+        Decision::Blocked if !progress.fail_on.is_some_and(|bound| verdict::is_severe(&progress.counts, bound)) => {
+            next(
+                "author",
+                "make_reviewable",
+                Some(format!("diffsan inspect {}", quoted(workdir))),
+                "part of the change was not reviewed and the gate is set; make the change smaller, or let a maintainer set \
+             gate.on_partial",
+            )
+        }
         Decision::Blocked => {
             next("author", "fix_findings", explain, "what the gate stops at must be fixed, or answered and run again")
         }
@@ -58,6 +74,9 @@ fn remedy(error: &ErrorInfo, progress: &Progress, workdir: &Path) -> Option<Stri
     let no_merge_request = error.context.contains_key("missing_env");
     match error.error_code {
         // `config` and `doctor` would fail alike: the message names the file and the key.
+        ErrorCode::ConfigParseError if error.help.as_deref().is_some_and(|help| help.contains("`diffsan trust`")) => {
+            Some("diffsan trust".into())
+        }
         ErrorCode::ConfigParseError | ErrorCode::RedactionEngineFailed => None,
         ErrorCode::DiffFetchFailed | ErrorCode::GitlabAuthError | ErrorCode::AgentExecFailed => {
             Some(again("diffsan doctor", &["--dry-run", "--no-post"]))
