@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod config;
+pub mod context;
 pub mod diff;
 pub mod post;
 pub mod prior;
@@ -10,6 +11,7 @@ pub mod run;
 
 pub use agent::*;
 pub use config::*;
+pub use context::*;
 pub use diff::*;
 pub use post::*;
 pub use prior::*;
@@ -71,6 +73,7 @@ pub const SCHEMAS: &[NamedSchema] = &[
     },
     NamedSchema { name: "answer", describes: "the agent's answer", schema: || schema_for!(AgentReviewOutput) },
     NamedSchema { name: "agent_run", describes: "agent.run.json", schema: || schema_for!(Document<AgentRun>) },
+    NamedSchema { name: "context", describes: "context.jsonl, one line", schema: || schema_for!(ContextCall) },
     NamedSchema { name: "validation", describes: "validation.json", schema: || schema_for!(Document<Validation>) },
     NamedSchema { name: "review", describes: "review.json", schema: || schema_for!(Document<ReviewOutput>) },
     NamedSchema { name: "post_plan", describes: "post_plan.json", schema: || schema_for!(Document<PostPlan>) },
