@@ -203,22 +203,22 @@ impl Reader<'_> {
                 Ok(())
             }
             Some(Way::Objects(objects)) => {
+                let mut huge = Vec::new();
                 let mut ids = Vec::with_capacity(places.len());
                 let mut wanted = Vec::with_capacity(places.len());
                 for &place in places {
                     let entry = &tree.entries[place];
-                    match (&entry.key, entry.size) {
-                        (_, Some(size)) if size > MAX_FILE => {
-                            if !take(place, Content::Huge(size)) {
-                                return Ok(());
-                            }
-                        }
-                        (Key::Object(id), _) => {
+                    match (entry.size.filter(|size| *size > MAX_FILE), &entry.key) {
+                        (Some(size), _) => huge.push((place, size)),
+                        (None, Key::Object(id)) => {
                             ids.push(id.as_str());
                             wanted.push(place);
                         }
-                        _ => {}
+                        (None, Key::Path(_)) => {}
                     }
+                }
+                if huge.iter().any(|&(place, size)| !take(place, Content::Huge(size))) {
+                    return Ok(());
                 }
                 let read = objects.each(&ids, MAX_FILE, |index, object| {
                     take(wanted[index], object.map_or(Content::Missing, Content::Bytes))
