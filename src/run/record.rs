@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContextTotals, Coverage, ErrorInfo, Fingerprint, PrivacyAudit, RunArtifacts, RunRecord, Severity, SkipReason,
-    TokenUsage, VerdictCounts,
+    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
+    Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
@@ -51,6 +51,11 @@ pub struct Progress {
     pub token_usage: Option<TokenUsage>,
     /// What the agent read beyond the change.
     pub context: Option<ContextTotals>,
+    /// Who decided, and what the change would change about that.
+    pub policy: Option<PolicyRecord>,
+    /// Files whose content is elsewhere (submodules, Git LFS), with the reason: nobody reviewed it.
+    pub elsewhere: Vec<(String, String)>,
+    pub on_partial: OnPartial,
 }
 
 /// How to open the folder of a run.
@@ -183,6 +188,7 @@ impl Run {
             diagnostics: progress.diagnostics,
             privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
+            policy: progress.policy,
         }
     }
 
@@ -256,6 +262,7 @@ impl Run {
             diagnostics: Vec::new(),
             privacy_audit: None,
             token_usage: None,
+            policy: None,
         }
     }
 }
