@@ -48,6 +48,9 @@ pub enum Command {
     /// Print the manual page.
     #[command(hide = true)]
     Man,
+    /// What an agent's program starts to reach the reading tools of the diffsan that started it.
+    #[command(hide = true)]
+    ContextBridge,
 }
 
 /// What `review` takes.

@@ -14,6 +14,7 @@ pub mod child;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod context;
 pub mod contracts;
 pub mod diff;
 pub mod doctor;

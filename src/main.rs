@@ -55,6 +55,7 @@ fn run(cli: Cli) -> u8 {
         Some(Command::Schema(args)) => answer(&CommonArgs::default(), |_| diffsan::view::schema(args.name.as_deref())),
         Some(Command::Explain(args)) => answer(&args.common, |place| commands::explain(&args, place)),
         Some(Command::Completions(args)) => answer(&CommonArgs::default(), |_| Ok(commands::completions(args.shell))),
+        Some(Command::ContextBridge) => diffsan::context::bridge::run(&Environment::read()),
         Some(Command::Man) => answer(&CommonArgs::default(), |_| commands::man()),
     }
 }

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord, Severity,
-    SkipReason, TokenUsage, VerdictCounts,
+    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
+    Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
@@ -55,6 +55,8 @@ pub struct Progress {
     /// The run stopped after the prompt because it was asked to.
     pub dry_run: bool,
     pub token_usage: Option<TokenUsage>,
+    /// What the agent read beyond the change.
+    pub context: Option<ContextTotals>,
     /// Who decided, and what the change would change about that.
     pub policy: Option<PolicyRecord>,
     /// Files whose content is elsewhere (submodules, Git LFS), with the reason: nobody reviewed it.
@@ -203,7 +205,7 @@ impl Run {
             stage: progress.stage.map(str::to_owned),
             duration_ms: self.elapsed_ms(),
             diagnostics: progress.diagnostics,
-            privacy_audit: Some(self.audit()),
+            privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
             policy: progress.policy,
         }
@@ -244,12 +246,13 @@ impl Run {
         }
     }
 
-    fn audit(&self) -> PrivacyAudit {
+    fn audit(&self, context: Option<ContextTotals>) -> PrivacyAudit {
         let outputs = self.engine.audit();
         let replacements = outputs.values().flat_map(|rules| rules.values()).sum();
         PrivacyAudit {
             outputs: outputs.into_iter().map(|(output, rules)| (output_name(output).to_owned(), rules)).collect(),
             replacements,
+            context,
         }
     }
 
@@ -327,6 +330,7 @@ fn output_name(output: Output) -> &'static str {
         Output::GitLab => "gitlab",
         Output::AgentOutput => "agent_output",
         Output::Error => "errors",
+        Output::Context => "context",
     }
 }
 

@@ -6,6 +6,7 @@ mod agents;
 mod answers;
 mod commands;
 mod configuration;
+mod context;
 mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;

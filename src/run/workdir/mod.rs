@@ -224,6 +224,11 @@ impl Workdir {
         append().map_err(|error| self.write_failed(artifact, &error))
     }
 
+    /// A JSONL artifact, opened for appending; its writer redacts.
+    pub(crate) fn append_file(&self, artifact: Artifact) -> Result<AppendFile> {
+        self.append_to(artifact).map_err(|error| self.write_failed(artifact, &error))
+    }
+
     /// `events.jsonl`, opened for appending.
     pub fn events_file(&self) -> Result<AppendFile> {
         self.append_to(Artifact::Events).map_err(|error| self.write_failed(Artifact::Events, &error))
