@@ -26,8 +26,8 @@ mod source;
 
 use asking::{ask, write_prompt};
 use change::{Change, parse, prepare, redact};
-pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
+pub use outcome::{conclude, post_again};
 use outcome::{plan, post, report, validate};
 pub(crate) use source::client_config;
 use source::{Seen, connect, fetch};
@@ -40,6 +40,8 @@ pub struct Request {
     pub env: Environment,
     /// Where diffsan was started.
     pub current: PathBuf,
+    /// Go as far as the prompt, as `doctor` does: nothing is paid for and nothing written to GitLab.
+    pub rehearsal: bool,
 }
 
 impl Request {
@@ -78,7 +80,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     }
     let about = About { change: &change, prepared: &prepared, anchors: &anchors, prior: &prior, seen: seen.as_ref() };
     let prompt = write_prompt(run, request, agent, &about)?;
-    if request.args.dry_run {
+    if request.args.dry_run || request.rehearsal {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
@@ -187,7 +189,7 @@ fn decide(
     let (config, ci) = (&request.loaded.config, &request.loaded.ci);
     let merge_request = seen.and_then(|seen| seen.merge_request.as_ref());
     let in_ci = config.mode.ci;
-    let decision = skip::decide(&skip::Inputs {
+    let mut decision = skip::decide(&skip::Inputs {
         config: &skip::allowed(&config.skip, &config.gate),
         fingerprint: &change.fingerprint,
         prior: &prior.digest,
@@ -201,6 +203,10 @@ fn decide(
             None => &[],
         },
     });
+    if let Some(words) = run.progress().compared {
+        let empty = decision.reasons.iter_mut().filter(|reason| reason.code == SkipCode::NoDiff);
+        empty.for_each(|reason| reason.message = format!("{}: compared {words}", reason.message));
+    }
     run.workdir.json(Artifact::Skip, &decision)?;
     run.note(|progress| progress.skip_reasons = decision.reasons.clone());
     run.events.emit(Event::SkipDecided {

@@ -14,6 +14,11 @@ mod index;
 mod lenses;
 mod text;
 
+/// The names that `agent.skills` knows.
+pub fn lenses() -> impl Iterator<Item = &'static str> {
+    lenses::names()
+}
+
 /// Which wording this is; it goes up when what an agent is told changes its meaning. 0.1.0 had 1.
 pub const VERSION: u32 = 2;
 

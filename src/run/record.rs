@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::Environment;
 use crate::contracts::{
     ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
-    Severity, SkipReason, TokenUsage, VerdictCounts,
+    RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
@@ -38,6 +38,9 @@ pub struct Progress {
     pub in_job: bool,
     /// The flags it was started with.
     pub args: Vec<String>,
+    pub web: Option<RunWeb>,
+    /// What a local review compared with what.
+    pub compared: Option<String>,
     /// Id of the worst finding.
     pub worst: Option<String>,
     pub fingerprint: Option<Fingerprint>,
@@ -120,6 +123,7 @@ impl Run {
             progress: Mutex::new(Progress {
                 in_job: opening.env.get("GITLAB_CI").is_some(),
                 args: opening.args.clone(),
+                web: web(opening.env),
                 ..Progress::default()
             }),
         };
@@ -207,6 +211,8 @@ impl Run {
             diagnostics: progress.diagnostics,
             privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
+            web: progress.web,
+            compared: progress.compared,
             policy: progress.policy,
         }
     }
@@ -281,9 +287,25 @@ impl Run {
             diagnostics: Vec::new(),
             privacy_audit: None,
             token_usage: None,
+            web: self.progress().web,
+            compared: None,
             policy: None,
         }
     }
+}
+
+/// What the job's variables say about where it runs.
+fn web(env: &Environment) -> Option<RunWeb> {
+    env.get("GITLAB_CI")?;
+    let text = |name: &str| env.get(name).map(str::to_owned);
+    let target = text("CI_MERGE_REQUEST_PROJECT_URL");
+    let merge_request =
+        target.zip(text("CI_MERGE_REQUEST_IID")).map(|(url, iid)| format!("{url}/-/merge_requests/{iid}"));
+    Some(RunWeb {
+        project_url: text("CI_MERGE_REQUEST_SOURCE_PROJECT_URL").or_else(|| text("CI_PROJECT_URL")),
+        merge_request_url: merge_request,
+        job_url: text("CI_JOB_URL"),
+    })
 }
 
 /// `.diffsan` here, else a folder of one's own in the temporary folder.
