@@ -3,7 +3,7 @@
 //! A run is a line of stages: [`pipeline`] has them in order. Effects have one door each: [`config`] reads the
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time. Everything else is a function from values to values:
-//! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
+//! [`diff`], [`redact`], [`prepare`], [`passes`], [`look`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
 //! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
@@ -17,6 +17,8 @@ pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod gitlab;
+pub mod look;
+pub mod passes;
 pub mod pipeline;
 pub mod post;
 pub mod prepare;

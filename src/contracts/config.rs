@@ -68,11 +68,21 @@ pub struct LimitsConfig {
     pub max_files: NonZeroUsize,
     /// Most hunks of one file in the prompt.
     pub max_hunks_per_file: NonZeroUsize,
+    /// Most prompts for one change; more than 1 reviews what does not fit instead of dropping it.
+    pub max_passes: NonZeroUsize,
+    /// Most passes under way at once; one by one where `agent.max_cost_usd` bounds the cost.
+    pub parallel_passes: NonZeroUsize,
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        Self { max_diff_chars: positive(200_000), max_files: positive(60), max_hunks_per_file: positive(40) }
+        Self {
+            max_diff_chars: positive(200_000),
+            max_files: positive(60),
+            max_hunks_per_file: positive(40),
+            max_passes: positive(1),
+            parallel_passes: positive(2),
+        }
     }
 }
 

@@ -87,6 +87,7 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         env_names: Vec::new(),
         attempts: vec![attempt],
         token_usage: TokenUsage::default(),
+        calls: Vec::new(),
     };
     run.workdir.json(Artifact::AgentRun, &agent_run)?;
     run.events.emit(Event::AgentAttempt {

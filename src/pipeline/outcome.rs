@@ -46,6 +46,8 @@ pub(super) fn validate(
             token_usage: asked.run.token_usage.clone(),
             truncated: about.prepared.report.truncated,
             redaction_found: about.change.redaction.found,
+            second_look: None,
+            calls: Vec::new(),
         },
     };
     run.workdir.json(Artifact::Validation, &checked.validation)?;

@@ -12,7 +12,10 @@ mod digest;
 mod fence;
 mod index;
 mod lenses;
+mod look;
 mod text;
+
+pub use look::{LookInput, again as look_again, build as build_look};
 
 /// Which wording this is; it goes up when what an agent is told changes its meaning. 0.1.0 had 1.
 pub const VERSION: u32 = 2;
