@@ -1,6 +1,7 @@
 //! The second look: findings become numbered claims, and an answer becomes verdicts. Pure: what an answer may point at
 //! is asked of a function, and the asking is the pipeline's.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -22,6 +23,7 @@ pub struct Claim {
     /// Counts from 1.
     pub number: u32,
     pub finding_id: String,
+    pub path: String,
     /// `src/a.rs:3-4`.
     pub place: String,
     pub category: &'static str,
@@ -67,6 +69,7 @@ pub fn claims(findings: &[Finding]) -> Vec<Claim> {
     let claim = |(index, finding): (usize, &Finding)| Claim {
         number: u32::try_from(index + 1).unwrap_or(u32::MAX),
         finding_id: finding.finding_id.clone(),
+        path: finding.path.clone(),
         place: place(finding),
         category: finding.category.name(),
         quote: finding.quote.clone(),
@@ -159,6 +162,29 @@ pub fn in_diff(diff: &crate::diff::Diff<'_>, path: &str, line: u32) -> bool {
         let within = |start: u32, count: u32| (start..start.saturating_add(count)).contains(&line);
         within(hunk.new_start, hunk.new_lines) || within(hunk.old_start, hunk.old_lines)
     })
+}
+
+/// What of the shown diff a second look needs: all of it, or, where it is too much for one prompt, the files with claims.
+pub fn shown<'t>(text: &'t str, claims: &[Claim], max_chars: usize) -> Cow<'t, str> {
+    if text.chars().count() <= max_chars {
+        return Cow::Borrowed(text);
+    }
+    let Ok(diff) = crate::diff::Diff::parse(text.as_bytes()) else { return Cow::Borrowed("") };
+    let mut left = max_chars;
+    let mut kept = String::new();
+    for file in diff.files.iter().filter(|file| claims.iter().any(|claim| claim.path == file.path())) {
+        let bytes = [file.header].into_iter().chain(file.hunks.iter().map(|hunk| hunk.bytes)).collect::<Vec<_>>().concat();
+        let section = String::from_utf8_lossy(&bytes);
+        let size = section.chars().count() + 1;
+        if size <= left {
+            left -= size;
+            kept.push_str(&section);
+            if !kept.ends_with('\n') {
+                kept.push('\n');
+            }
+        }
+    }
+    Cow::Owned(kept)
 }
 
 fn place(finding: &Finding) -> String {
@@ -304,6 +330,16 @@ mod tests {
         assert_eq!(shown, [(1, "src/a.rs:2"), (2, "src/a.rs:9")]);
         let text = format!("{claims:?}").to_lowercase();
         assert!(Severity::ALL.iter().all(|severity| !text.contains(severity.name())), "{text}");
+    }
+
+    #[test]
+    fn a_diff_that_is_too_much_is_shown_as_far_as_there_are_claims_in_it() {
+        let file = |path: &str| format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n");
+        let text = [file("src/a.rs"), file("src/b.rs")].concat();
+        let claims = claims(&[finding("f-1", Severity::High, 1)]);
+        assert_eq!(shown(&text, &claims, text.len()), text);
+        assert_eq!(shown(&text, &claims, text.len() - 1), file("src/a.rs"));
+        assert_eq!(shown(&text, &claims, 10), "");
     }
 
     #[test]

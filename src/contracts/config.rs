@@ -325,11 +325,73 @@ pub struct ReviewConfig {
     pub anchoring: Anchoring,
     /// Most inline discussions, worst first; the rest are folded in the summary.
     pub max_inline: usize,
+    /// Lowest severity that asks for a second look: with one such finding the agent must confirm all of them before
+    /// anyone sees them; `off` takes none.
+    pub second_look: SecondLookFrom,
+    /// Agent that takes the second look; unset: the one that reviews.
+    pub second_agent: Option<AgentKind>,
+    /// Language in which people are spoken to; unset: the agent's choice. Code, markers and codes stay as they are.
+    pub language: Option<String>,
+    /// The project's rules by path; a rule is in the prompt when the change touches its paths.
+    pub rules: Vec<PathRule>,
+}
+
+/// A rule of the project for some paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathRule {
+    /// Globs of the files it is for.
+    pub paths: Vec<String>,
+    /// What it says.
+    pub text: String,
+    /// File that says it; comes before the text.
+    pub file: Option<String>,
+}
+
+/// Which findings ask for a second look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SecondLookFrom {
+    /// None.
+    Off,
+    /// All of them.
+    Info,
+    /// Small flaws and worse.
+    Low,
+    /// Real flaws and worse.
+    #[default]
+    Medium,
+    /// Wrong behaviour that users will meet, and worse.
+    High,
+    /// Data loss, security holes and outages.
+    Critical,
+}
+
+impl SecondLookFrom {
+    /// The lowest severity that does; none when it is off.
+    pub fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Off => None,
+            Self::Info => Some(Severity::Info),
+            Self::Low => Some(Severity::Low),
+            Self::Medium => Some(Severity::Medium),
+            Self::High => Some(Severity::High),
+            Self::Critical => Some(Severity::Critical),
+        }
+    }
 }
 
 impl Default for ReviewConfig {
     fn default() -> Self {
-        Self { min_severity: Severity::Info, anchoring: Anchoring::Advisory, max_inline: 10 }
+        Self {
+            min_severity: Severity::Info,
+            anchoring: Anchoring::Advisory,
+            max_inline: 10,
+            second_look: SecondLookFrom::Medium,
+            second_agent: None,
+            language: None,
+            rules: Vec::new(),
+        }
     }
 }
 

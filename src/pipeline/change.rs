@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
+use super::passes::Passes;
 use super::{Request, chars};
 use crate::contracts::{
     Anchors, DiffBundle, DiffSource, FileEntry, Fingerprint, RawDiff, RedactionMatch, RedactionReport, Side,
@@ -12,6 +13,7 @@ use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
 use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
+use crate::passes::{self, Bounds};
 use crate::prepare::{self, Prepared, Rules};
 use crate::redact::{self, Output, Redacted};
 use crate::run::events::Event;
@@ -103,7 +105,7 @@ pub(super) async fn prepare(
     request: &Request,
     change: &Change,
     diff: &Diff<'_>,
-) -> Result<(Prepared, Anchors)> {
+) -> Result<(Prepared, Anchors, Passes)> {
     run.stage("prepare");
     let config = &request.loaded.config;
     let marks = match change.source.kind.as_str() {
@@ -114,11 +116,22 @@ pub(super) async fn prepare(
         _ => BTreeMap::new(),
     };
     let rules = Rules::new(&config.limits, &config.truncation, marks);
-    let mut prepared = prepare::prepare(change.text.as_str(), diff, &rules).map_err(|error| {
+    let bad_glob = |error: prepare::GlobError| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
-    })?;
+    };
+    let bounds = Bounds {
+        max_chars: rules.max_diff_chars,
+        max_files: rules.max_files,
+        max_passes: rules.max_passes,
+        parts: 1,
+    };
+    let division = passes::divide(diff, &prepare::candidates(diff, &rules).map_err(bad_glob)?, &bounds);
+    let (mut prepared, texts) =
+        prepare::prepare_passes(change.text.as_str(), diff, &rules, &division).map_err(bad_glob)?;
     // The prompt is scanned as a whole later; scanning its diff by itself first keeps the two equal.
-    prepared.text = run.engine.redact(Output::Prompt, &prepared.text).into_string();
+    let texts: Vec<String> =
+        texts.iter().map(|text| run.engine.redact(Output::Prompt, text).into_string()).collect();
+    prepared.text = texts.concat();
     let progress = run.progress();
     prepared.add_unavailable(&progress.unavailable, progress.incomplete.as_deref());
     let anchors = prepared.anchors(diff);
@@ -134,5 +147,5 @@ pub(super) async fn prepare(
         files: prepared.report.final_files,
         ignored: prepared.report.ignored_total,
     });
-    Ok((prepared, anchors))
+    Ok((prepared, anchors, Passes { division, texts }))
 }

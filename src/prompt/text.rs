@@ -201,6 +201,18 @@ that this is a partial review. Do not report something as missing that may stand
     )
 }
 
+pub(super) fn pass(number: usize, of: usize) -> String {
+    format!(
+        "# Part {number} of {of}
+
+The change is too large for one prompt: {of} reviewers read a part of it each. Review the part that is here. Below are the files \
+of the other parts, with what they do to names that are used here. Do not report as missing what may stand there. Where one part \
+does not fit another, report it on the line that is here.
+
+"
+    )
+}
+
 pub(super) fn redacted(token: &str) -> String {
     format!(
         "# Removed secrets
