@@ -173,7 +173,8 @@ pub fn shown<'t>(text: &'t str, claims: &[Claim], max_chars: usize) -> Cow<'t, s
     let mut left = max_chars;
     let mut kept = String::new();
     for file in diff.files.iter().filter(|file| claims.iter().any(|claim| claim.path == file.path())) {
-        let bytes = [file.header].into_iter().chain(file.hunks.iter().map(|hunk| hunk.bytes)).collect::<Vec<_>>().concat();
+        let bytes =
+            [file.header].into_iter().chain(file.hunks.iter().map(|hunk| hunk.bytes)).collect::<Vec<_>>().concat();
         let section = String::from_utf8_lossy(&bytes);
         let size = section.chars().count() + 1;
         if size <= left {
@@ -334,7 +335,8 @@ mod tests {
 
     #[test]
     fn a_diff_that_is_too_much_is_shown_as_far_as_there_are_claims_in_it() {
-        let file = |path: &str| format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n");
+        let file =
+            |path: &str| format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n");
         let text = [file("src/a.rs"), file("src/b.rs")].concat();
         let claims = claims(&[finding("f-1", Severity::High, 1)]);
         assert_eq!(shown(&text, &claims, text.len()), text);

@@ -54,6 +54,8 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         valid: true,
         rung: Some("strict".into()),
         error: None,
+        token_usage: TokenUsage::default(),
+        requests: Vec::new(),
     };
     let agent_run = AgentRun {
         agent: AgentKind::Builtin,

@@ -27,11 +27,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Asks one question.
-    pub(super) async fn ask<T: Reply>(
-        &self,
-        agent: &'static Agent,
-        question: &Question<'_, T>,
-    ) -> Result<Answered<T>> {
+    pub(super) async fn ask<T: Reply>(&self, agent: &'static Agent, question: &Question<'_, T>) -> Result<Answered<T>> {
         let config = self.config_for(agent.kind);
         let asked = agent::Request {
             agent,

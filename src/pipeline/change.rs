@@ -119,18 +119,13 @@ pub(super) async fn prepare(
     let bad_glob = |error: prepare::GlobError| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
     };
-    let bounds = Bounds {
-        max_chars: rules.max_diff_chars,
-        max_files: rules.max_files,
-        max_passes: rules.max_passes,
-        parts: 1,
-    };
+    let bounds =
+        Bounds { max_chars: rules.max_diff_chars, max_files: rules.max_files, max_passes: rules.max_passes, parts: 1 };
     let division = passes::divide(diff, &prepare::candidates(diff, &rules).map_err(bad_glob)?, &bounds);
     let (mut prepared, texts) =
         prepare::prepare_passes(change.text.as_str(), diff, &rules, &division).map_err(bad_glob)?;
     // The prompt is scanned as a whole later; scanning its diff by itself first keeps the two equal.
-    let texts: Vec<String> =
-        texts.iter().map(|text| run.engine.redact(Output::Prompt, text).into_string()).collect();
+    let texts: Vec<String> = texts.iter().map(|text| run.engine.redact(Output::Prompt, text).into_string()).collect();
     prepared.text = texts.concat();
     let progress = run.progress();
     prepared.add_unavailable(&progress.unavailable, progress.incomplete.as_deref());

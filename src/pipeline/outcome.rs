@@ -3,7 +3,9 @@
 use super::asking::Asked;
 use super::caller::Caller;
 use super::{About, Request, client_config};
-use crate::contracts::{AgentKind, AgentRun, CheckCode, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts};
+use crate::contracts::{
+    AgentKind, AgentRun, CheckCode, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
+};
 use crate::diff::Diff;
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::Client;
