@@ -5,9 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 
+use super::Change;
 use super::asking::{Asked, builtin_review};
 use super::caller::Caller;
-use super::{About, Change};
 use crate::agent::{self, Agent, Answered, Question};
 use crate::contracts::{AgentKind, AgentReviewOutput, AgentRun, Timings};
 use crate::diff::Diff;

@@ -22,6 +22,7 @@ mod posting;
 mod posting_runs;
 mod report;
 mod report_browser;
+mod reviews;
 mod sandbox;
 mod secrets;
 mod tidy;
