@@ -81,8 +81,15 @@ pub(super) fn record(caller: &Caller<'_>, reviewed: &mut Reviewed) -> Result<()>
         progress.reviewed = true;
         progress.token_usage = Some(usage);
         progress.counts = count(&reviewed.review, &reviewed.validation);
+        progress.worst = worst(&reviewed.review);
     });
     Ok(())
+}
+
+/// Id of the finding to read first.
+fn worst(review: &ReviewOutput) -> Option<String> {
+    let first = review.findings.iter().rev().max_by_key(|finding| finding.severity)?;
+    Some(first.finding_id.clone())
 }
 
 pub(super) fn count(review: &ReviewOutput, validation: &Validation) -> VerdictCounts {
