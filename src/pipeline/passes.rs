@@ -51,7 +51,7 @@ pub(super) async fn ask(
         return Ok(asked);
     };
     let form = Form::review();
-    let jobs = prompts.iter().enumerate().map(|(pass, prompt)| -> Job<'_> {
+    let jobs = prompts.iter().enumerate().map(|(pass, prompt)| -> Job<'_, Result<Answered<AgentReviewOutput>>> {
         let question = Question { prompt, form: &form, attempts: caller.attempts(), part: passes.part(pass) };
         Box::pin(async move { caller.ask(agent, &question).await })
     });
@@ -79,7 +79,7 @@ pub(super) fn settle(
     Ok(prepared)
 }
 
-type Job<'a> = Pin<Box<dyn Future<Output = Result<Answered<AgentReviewOutput>>> + 'a>>;
+type Job<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How many passes run at once: what is configured and the machine allows, and one where money is counted, for what two
 /// cost is known only when both are done.
@@ -93,10 +93,10 @@ fn at_once(caller: &Caller<'_>) -> usize {
 }
 
 /// Runs jobs, so many at once, and gives their results in the order of the jobs.
-async fn some_at_once<'a, T>(jobs: Vec<Pin<Box<dyn Future<Output = T> + 'a>>>, at_once: usize) -> Vec<T> {
+async fn some_at_once<'a, T>(jobs: Vec<Job<'a, T>>, at_once: usize) -> Vec<T> {
     let mut results: Vec<Option<T>> = jobs.iter().map(|_| None).collect();
     let mut waiting = jobs.into_iter().enumerate();
-    let mut running: Vec<(usize, Pin<Box<dyn Future<Output = T> + 'a>>)> = Vec::new();
+    let mut running: Vec<(usize, Job<'a, T>)> = Vec::new();
     std::future::poll_fn(|context| {
         loop {
             let free = at_once.max(1).saturating_sub(running.len());
@@ -181,7 +181,7 @@ mod tests {
     #[tokio::test]
     async fn jobs_run_so_many_at_once_and_keep_their_order() {
         let (running, most) = (Cell::new(0), Cell::new(0));
-        let job = |number: usize| -> Pin<Box<dyn Future<Output = usize> + '_>> {
+        let job = |number: usize| -> Job<'_, usize> {
             let (running, most) = (&running, &most);
             Box::pin(async move {
                 running.set(running.get() + 1);

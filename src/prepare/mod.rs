@@ -163,8 +163,11 @@ pub fn prepare_passes(
     Ok((Prepared { text: text_out, report, fates }, texts))
 }
 
+/// What is to be done with each file, and those that are not ignored, best first.
+type Ranked = (Vec<Verdict>, Vec<(usize, Rank)>);
+
 /// The files that are not ignored, best first, beside what is to be done with each.
-fn ranked(diff: &Diff<'_>, rules: &Rules) -> Result<(Vec<Verdict>, Vec<(usize, Rank)>), GlobError> {
+fn ranked(diff: &Diff<'_>, rules: &Rules) -> Result<Ranked, GlobError> {
     let sorter = Sorter::new(rules)?;
     let verdicts: Vec<Verdict> = diff.files.iter().map(|file| sorter.judge(file)).collect();
     let mut ranked: Vec<(usize, Rank)> = verdicts
