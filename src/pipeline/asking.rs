@@ -127,7 +127,7 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
-    let prompt = run.engine.redact(Output::Prompt, &text);
+    let prompt = run.engine.redact_around(Output::Prompt, &text, &about.prepared.text);
     run.workdir.text(Artifact::Prompt, &prompt)?;
     run.workdir.json(
         Artifact::AgentRequest,

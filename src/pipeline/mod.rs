@@ -23,7 +23,7 @@ mod outcome;
 mod source;
 
 use asking::{ask, write_prompt};
-use change::{Change, parse, prepare, redact};
+use change::{Change, prepare, redact};
 pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{plan, post, report, validate};
@@ -67,7 +67,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let gitlab = connect(run, request)?;
     let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
     let change = redact(run, request, fetched)?;
-    let diff = parse(change.text.as_str().as_bytes())?;
+    let diff = change.diff()?;
     guard::check(run, request, &change.source.reference, &diff).await?;
     let (prepared, anchors) = prepare(run, request, &change, &diff).await?;
     let prior = earlier(run, request, seen.as_ref())?;
