@@ -3,7 +3,7 @@
 //! A run is a line of stages: [`pipeline`] has them in order. Effects have one door each: [`config`] reads the
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time. Everything else is a function from values to values:
-//! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`prompt`], [`validate`], [`post`], [`verdict`],
+//! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
 //! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
@@ -25,6 +25,7 @@ pub mod prompt;
 pub mod redact;
 pub mod run;
 pub mod skip;
+pub mod threads;
 pub mod validate;
 pub mod verdict;
 pub mod view;

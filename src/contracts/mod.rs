@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod config;
+pub mod conversation;
 pub mod diff;
 pub mod post;
 pub mod prior;
@@ -10,6 +11,7 @@ pub mod run;
 
 pub use agent::*;
 pub use config::*;
+pub use conversation::*;
 pub use diff::*;
 pub use post::*;
 pub use prior::*;
@@ -73,6 +75,11 @@ pub const SCHEMAS: &[NamedSchema] = &[
     NamedSchema { name: "agent_run", describes: "agent.run.json", schema: || schema_for!(Document<AgentRun>) },
     NamedSchema { name: "validation", describes: "validation.json", schema: || schema_for!(Document<Validation>) },
     NamedSchema { name: "review", describes: "review.json", schema: || schema_for!(Document<ReviewOutput>) },
+    NamedSchema {
+        name: "conversation",
+        describes: "conversation.json",
+        schema: || schema_for!(Document<Conversation>),
+    },
     NamedSchema { name: "post_plan", describes: "post_plan.json", schema: || schema_for!(Document<PostPlan>) },
     NamedSchema { name: "post_ledger", describes: "post_ledger.jsonl, one line", schema: || schema_for!(LedgerEntry) },
     NamedSchema { name: "post_results", describes: "post_results.json", schema: || schema_for!(Document<PostResults>) },

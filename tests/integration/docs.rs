@@ -68,7 +68,7 @@ fn every_artifact_is_documented() {
 #[test]
 fn every_event_and_its_keys_are_documented() {
     let text = document("docs/events.md");
-    let source = document("src/events.rs");
+    let source = document("src/run/events.rs");
     let names: Vec<_> = source.split("#[serde(rename = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(names.len() >= 13, "{names:?}");
     for name in names {
