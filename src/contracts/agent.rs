@@ -34,6 +34,13 @@ pub struct AgentRequestMeta {
     pub custom_instructions_present: bool,
     /// File the project guidance came from.
     pub custom_instructions_file: Option<String>,
+    /// Which wording the prompt has; 0.1.0's was 1.
+    #[serde(default = "first_prompt")]
+    pub prompt_version: u32,
+}
+
+fn first_prompt() -> u32 {
+    1
 }
 
 /// How the agent ran.

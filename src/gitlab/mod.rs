@@ -22,6 +22,7 @@ pub use tls::Deadlines;
 use crate::config::Token;
 use crate::contracts::Position;
 use crate::error::{Error, Failure, Result};
+use crate::post::sanitize::Sanitised;
 use crate::run::events::Events;
 use explain::Purpose;
 use http::{Answer, Http, Request};
@@ -282,11 +283,11 @@ impl Client {
     /// Opens a discussion.
     pub async fn create_discussion(
         &self,
-        body: &str,
+        body: &Sanitised,
         position: &Position,
         attempts: &mut Attempts,
     ) -> Result<Posted, Trouble> {
-        let body = json!({ "body": body, "position": position });
+        let body = json!({ "body": body.as_str(), "position": position });
         let request = Request::write(Method::POST, self.path("/discussions"), body);
         let answer = self.http.send(&request, attempts).await?;
         let stored: wire::StoredDiscussion = answer.json()?;
@@ -303,14 +304,14 @@ impl Client {
     }
 
     /// Writes a plain note.
-    pub async fn create_note(&self, body: &str, attempts: &mut Attempts) -> Result<Posted, Trouble> {
-        let request = Request::write(Method::POST, self.path("/notes"), json!({ "body": body }));
+    pub async fn create_note(&self, body: &Sanitised, attempts: &mut Attempts) -> Result<Posted, Trouble> {
+        let request = Request::write(Method::POST, self.path("/notes"), json!({ "body": body.as_str() }));
         stored_note(&self.http.send(&request, attempts).await?)
     }
 
     /// Replaces a note's text.
-    pub async fn update_note(&self, id: u64, body: &str, attempts: &mut Attempts) -> Result<Posted, Trouble> {
-        let request = Request::write(Method::PUT, self.path(&format!("/notes/{id}")), json!({ "body": body }));
+    pub async fn update_note(&self, id: u64, body: &Sanitised, attempts: &mut Attempts) -> Result<Posted, Trouble> {
+        let request = Request::write(Method::PUT, self.path(&format!("/notes/{id}")), json!({ "body": body.as_str() }));
         stored_note(&self.http.send(&request, attempts).await?)
     }
 

@@ -1,5 +1,9 @@
 //! The prompt, and the agent that answers it.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use super::{About, Change, Request, chars};
 use crate::agent::{self, builtin};
 use crate::contracts::{
@@ -107,27 +111,34 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
         None if loaded.config.mode.ci => (loaded.ci.title.as_deref(), loaded.ci.description.as_deref()),
         None => (None, None),
     };
+    // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
     let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
     let (title, description) = (title.map(clean), description.map(clean));
+    let (digest, truncation) = (cleaned(run, &about.prior.digest), cleaned(run, &about.prepared.report));
     let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
     let template = loaded.template.as_deref().map(clean);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
+        eyes: false,
+        second_look: false,
         verbosity: config.verbosity,
         skills: &config.skills,
+        language: None,
+        rules: "",
         custom_instructions: &instructions,
         template: template.as_deref(),
-        truncation: &about.prepared.report,
+        truncation: &truncation,
         redaction_found: about.change.redaction.found,
         title: title.as_deref(),
         description: description.as_deref(),
-        digest: &about.prior.digest,
+        issues: &[],
+        digest: &digest,
         fingerprint: &about.change.fingerprint,
         diff: &about.prepared.text,
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
-    let prompt = run.engine.redact_around(Output::Prompt, &text, &about.prepared.text);
+    let prompt = run.engine.redact_known(Output::Prompt, &text);
     run.workdir.text(Artifact::Prompt, &prompt)?;
     run.workdir.json(
         Artifact::AgentRequest,
@@ -142,9 +153,26 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
                 model: config.model.clone(),
                 custom_instructions_present: loaded.instructions.is_some(),
                 custom_instructions_file: config.custom_instructions_file.clone(),
+                prompt_version: prompt::VERSION,
             },
         },
     )?;
     run.events.emit(Event::PromptWritten { path: Artifact::Prompt.file_name(), chars: chars(prompt.as_str()) });
     Ok(prompt)
+}
+
+/// A value whose texts may be shown to an agent.
+fn cleaned<T: Serialize + DeserializeOwned + Clone>(run: &Run, value: &T) -> T {
+    fn walk(value: &mut Value, clean: &impl Fn(&str) -> String) {
+        match value {
+            Value::String(text) => *text = clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| walk(item, clean)),
+            Value::Object(members) => members.values_mut().for_each(|member| walk(member, clean)),
+            _ => {}
+        }
+    }
+    let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
+    let mut json = serde_json::to_value(value).unwrap_or_default();
+    walk(&mut json, &clean);
+    serde_json::from_value(json).unwrap_or_else(|_| value.clone())
 }

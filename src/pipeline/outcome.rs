@@ -137,9 +137,9 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// What is posted is what the plan says, so secrets go before it is written down.
+/// What is posted is what the plan says: without secrets, and with nothing in it that acts.
 pub(super) fn clean_plan(plan: &mut PostPlan, run: &Run) {
-    let clean = |text: &mut String| *text = run.engine.redact(Output::GitLab, text).into_string();
+    let clean = |text: &mut String| *text = post::wire::composed(&run.engine, text).into_string();
     clean(&mut plan.summary_markdown);
     clean(&mut plan.summary_meta_collapsible);
     clean(&mut plan.summary_body);

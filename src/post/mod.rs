@@ -8,6 +8,7 @@ pub mod send;
 pub mod suggestion;
 pub mod summary;
 pub mod timezone;
+pub mod wire;
 
 #[cfg(test)]
 pub(crate) mod oracle;

@@ -35,8 +35,8 @@ impl Fence {
     }
 
     /// A text that may guide, within bounds.
-    pub(super) fn guidance(&self, content: &str) -> String {
-        self.around("GUIDANCE", "project", content)
+    pub(super) fn guidance(&self, name: &str, content: &str) -> String {
+        self.around("GUIDANCE", name, content)
     }
 
     fn around(&self, kind: &str, name: &str, content: &str) -> String {

@@ -1,6 +1,9 @@
-//! Review lenses: what `agent.skills` names, spelled out.
+//! Review lenses: what `agent.skills` names and what the languages of the change call for, spelled out.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
+
+use crate::diff::Diff;
 
 /// A lens: the names it goes by, and what to look at through it.
 struct Lens {
@@ -8,11 +11,51 @@ struct Lens {
     guidance: &'static str,
 }
 
-/// The section of the prompt that spells the lenses out; empty when there are none.
-pub(super) fn render(skills: &[String]) -> String {
+/// Most languages whose lenses a prompt has without being asked.
+const MOST_LANGUAGES: usize = 4;
+
+/// Which lens goes with which file names: endings, or whole names.
+const LANGUAGES: &[(&str, &[&str])] = &[
+    ("rust", &[".rs"]),
+    ("python", &[".py", ".pyi"]),
+    ("javascript", &[".js", ".mjs", ".cjs"]),
+    ("typescript", &[".ts", ".mts", ".cts"]),
+    ("react", &[".tsx", ".jsx", ".vue", ".svelte"]),
+    ("go", &[".go"]),
+    ("java", &[".java"]),
+    ("kotlin", &[".kt", ".kts"]),
+    ("c", &[".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"]),
+    ("csharp", &[".cs"]),
+    ("ruby", &[".rb", ".rake"]),
+    ("php", &[".php"]),
+    ("swift", &[".swift"]),
+    ("shell", &[".sh", ".bash", ".zsh"]),
+    ("database", &[".sql"]),
+    ("docker", &["dockerfile", "containerfile", ".dockerfile"]),
+    ("terraform", &[".tf", ".tfvars"]),
+    ("ci", &[".gitlab-ci.yml", ".gitlab-ci.yaml"]),
+];
+
+/// The languages of a change by how many of its lines they have, most first.
+pub(super) fn languages(diff: &Diff<'_>) -> Vec<&'static str> {
+    let mut lines = vec![0u64; LANGUAGES.len()];
+    for file in &diff.files {
+        let name = file.path().rsplit('/').next().unwrap_or_default().to_lowercase();
+        let is = |ending: &&str| name.ends_with(ending) && (ending.starts_with('.') || name == **ending);
+        if let Some(at) = LANGUAGES.iter().position(|(_, endings)| endings.iter().any(is)) {
+            lines[at] += u64::from(file.additions) + u64::from(file.deletions);
+        }
+    }
+    let mut found: Vec<usize> = (0..LANGUAGES.len()).filter(|at| lines[*at] > 0).collect();
+    found.sort_by_key(|at| Reverse(lines[*at]));
+    found.into_iter().take(MOST_LANGUAGES).map(|at| LANGUAGES[at].0).collect()
+}
+
+/// The section of the prompt that spells the lenses out, those that were asked for first; empty when there are none.
+pub(super) fn render(skills: &[String], languages: &[&'static str]) -> String {
     let mut seen: Vec<&'static [&'static str]> = Vec::new();
     let mut section = String::new();
-    for skill in skills {
+    for skill in skills.iter().map(String::as_str).chain(languages.iter().copied()) {
         let name = super::one_line(skill, 80);
         let lens = LENSES.iter().find(|lens| lens.names.iter().any(|known| known.eq_ignore_ascii_case(&name)));
         match lens {
@@ -189,7 +232,44 @@ mod tests {
     use super::*;
 
     fn rendered(skills: &[&str]) -> String {
-        render(&skills.iter().map(|skill| (*skill).to_owned()).collect::<Vec<_>>())
+        render(&skills.iter().map(|skill| (*skill).to_owned()).collect::<Vec<_>>(), &[])
+    }
+
+    fn diff_of(files: &[(&str, usize)]) -> String {
+        let one = |(path, lines): &(&str, usize)| {
+            let added = "+x\n".repeat(*lines);
+            format!(
+                "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{added}"
+            )
+        };
+        files.iter().map(one).collect()
+    }
+
+    #[test]
+    fn the_languages_of_a_change_have_their_lenses_most_lines_first_and_at_most_four() {
+        let of = |files: &[(&str, usize)]| {
+            let text = diff_of(files);
+            languages(&Diff::parse(text.as_bytes()).unwrap())
+        };
+        assert_eq!(
+            of(&[("a/b.PY", 1), ("c.rs", 2), ("README", 9), ("docker/Dockerfile", 1)]),
+            ["rust", "python", "docker"]
+        );
+        assert_eq!(of(&[("my.dockerfile.md", 3), ("notdockerfile", 3), ("x.rst", 1)]), [""; 0]);
+        assert_eq!(
+            of(&[("a.go", 1), ("a.rb", 2), ("a.ts", 3), ("a.tsx", 4), ("a.c", 5)]),
+            ["c", "react", "typescript", "ruby"]
+        );
+    }
+
+    #[test]
+    fn every_language_has_a_lens_and_what_was_asked_for_is_not_said_twice() {
+        for (name, _) in LANGUAGES {
+            assert!(LENSES.iter().any(|lens| lens.names[0] == *name), "{name}");
+        }
+        let text = render(&["py".to_owned()], &["python", "rust"]);
+        assert_eq!(text.matches("- python: ").count(), 1);
+        assert!(text.find("- python: ") < text.find("- rust: "));
     }
 
     #[test]

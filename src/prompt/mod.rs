@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::contracts::{Anchors, Fingerprint, PriorDigest, TruncationReport, Verbosity};
+use crate::diff::Diff;
 use crate::redact::TOKEN;
 use crate::validate::{ParseProblems, schema};
 use fence::Fence;
@@ -13,14 +14,25 @@ mod index;
 mod lenses;
 mod text;
 
+/// Which wording this is; it goes up when what an agent is told changes its meaning. 0.1.0 had 1.
+pub const VERSION: u32 = 2;
+
 /// Everything a prompt is made of; its texts have been through the redaction engine.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptInput<'a> {
     /// The agent keeps to a schema by itself, so the prompt need not spell it out.
     pub structured_output: bool,
+    /// The agent has diffsan's reading tools.
+    pub eyes: bool,
+    /// A second look checks the findings before the author sees them.
+    pub second_look: bool,
     pub verbosity: Verbosity,
-    /// Names of review lenses.
+    /// Names of review lenses, beside those of the languages in the change.
     pub skills: &'a [String],
+    /// The language people are spoken to in; none leaves it to the agent.
+    pub language: Option<&'a str>,
+    /// The project's rules for the paths of this change, rendered; empty when there are none.
+    pub rules: &'a str,
     /// Project guidance, file and inline text together; empty when there is none.
     pub custom_instructions: &'a str,
     /// Replaces the role and the guidance, nothing else.
@@ -30,6 +42,8 @@ pub struct PromptInput<'a> {
     pub redaction_found: bool,
     pub title: Option<&'a str>,
     pub description: Option<&'a str>,
+    /// The issues that the merge request closes.
+    pub issues: &'a [Issue],
     pub digest: &'a PriorDigest,
     pub fingerprint: &'a Fingerprint,
     /// The prepared diff; it stands in the prompt byte for byte.
@@ -39,14 +53,22 @@ pub struct PromptInput<'a> {
     pub max_chars: Option<usize>,
 }
 
+/// What was asked for: an issue that the merge request closes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    pub iid: u64,
+    pub title: String,
+    pub description: String,
+}
+
 /// Writes the prompt. The same input gives the same text.
 pub fn build(input: &PromptInput<'_>) -> String {
-    let whole = Extras { lines: index::Detail::best(input.diff), digest: true };
+    let whole = Extras { lines: true, digest: true, issues: true };
     let ladder = [
         whole,
-        Extras { lines: Some(index::Detail::Table), ..whole },
-        Extras { lines: None, ..whole },
-        Extras { lines: None, digest: false },
+        Extras { lines: false, ..whole },
+        Extras { lines: false, issues: false, ..whole },
+        Extras { lines: false, issues: false, digest: false },
     ];
     let fits = |prompt: &String| input.max_chars.is_none_or(|limit| prompt.chars().count() <= limit);
     let mut prompt = compose(input, ladder[0]);
@@ -78,8 +100,9 @@ pub fn repair(original: &str, problems: &ParseProblems, sentence: &str) -> Strin
 /// What a prompt can do without.
 #[derive(Clone, Copy)]
 struct Extras {
-    lines: Option<index::Detail>,
+    lines: bool,
     digest: bool,
+    issues: bool,
 }
 
 /// The texts that came from the merge request, clipped, and the guidance of its project.
@@ -87,50 +110,69 @@ struct Foreign {
     title: String,
     description: String,
     guidance: String,
+    rules: String,
+    issues: String,
     left_out: String,
     digest: String,
     lines: Option<String>,
 }
 
 fn compose(input: &PromptInput<'_>, extras: Extras) -> String {
+    let diff = Diff::parse(input.diff.as_bytes()).ok();
     let foreign = Foreign {
         title: one_line(input.title.unwrap_or_default(), 500),
         description: clip(input.description.unwrap_or_default().trim(), 6_000),
         guidance: clip(input.custom_instructions.trim(), 40_000),
+        rules: clip(input.rules.trim(), 20_000),
+        issues: if extras.issues { issues(input.issues) } else { String::new() },
         left_out: left_out(input.truncation),
         digest: if extras.digest { digest::render(input.digest) } else { String::new() },
-        lines: extras.lines.and_then(|detail| index::render(input.diff, input.anchors, detail)),
+        lines: diff
+            .as_ref()
+            .filter(|_| extras.lines)
+            .and_then(|diff| index::render(diff, input.diff.len(), input.anchors)),
     };
     let fence = Fence::new(&[
         &input.fingerprint.value,
         &foreign.title,
         &foreign.description,
         &foreign.guidance,
+        &foreign.rules,
+        &foreign.issues,
         &foreign.left_out,
         &foreign.digest,
         input.diff,
         foreign.lines.as_deref().unwrap_or_default(),
     ]);
-    let mut out = String::with_capacity(input.diff.len() * 2 + 16_384);
-    instructions(&mut out, input, &foreign, &fence);
+    let languages = diff.as_ref().map(lenses::languages).unwrap_or_default();
+    let mut out = String::with_capacity(input.diff.len() + input.diff.len() / 4 + 16_384);
+    instructions(&mut out, input, &foreign, &fence, &languages);
     data(&mut out, input, &foreign, &fence);
-    out.push_str(text::CLOSING);
+    out.push_str(if input.second_look { text::CLOSING_FIRST } else { text::CLOSING_ALONE });
     if !input.structured_output {
         out.push_str(text::CLOSING_JSON);
     }
     out
 }
 
-fn instructions(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fence: &Fence) {
+fn instructions(
+    out: &mut String,
+    input: &PromptInput<'_>,
+    foreign: &Foreign,
+    fence: &Fence,
+    languages: &[&'static str],
+) {
     let template = input.template.map(str::trim).filter(|template| !template.is_empty());
-    out.push_str(template.unwrap_or(text::ROLE));
-    let _ = write!(out, "\n\n{}", text::data_note(fence));
+    let role = if input.second_look { text::ROLE_FIRST } else { text::ROLE_ALONE };
+    out.push_str(template.unwrap_or(role));
+    let sight = if input.eyes { text::EYES } else { text::NO_EYES };
+    let _ = write!(out, "\n\n{sight}\n\n{}", text::data_note(fence));
     if !input.structured_output {
         let _ = write!(out, "{}{}{}\n```\n\n", text::JSON_ONLY, text::SCHEMA, schema::plain_text());
     }
     out.push_str(text::FIELDS);
     if template.is_none() {
-        out.push_str(text::GUIDANCE);
+        guidance(out, input);
     }
     let _ = write!(
         out,
@@ -138,10 +180,25 @@ fn instructions(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fe
         input.verbosity.name(),
         text::verbosity(input.verbosity)
     );
-    out.push_str(&lenses::render(input.skills));
-    if !foreign.guidance.is_empty() {
-        let _ = writeln!(out, "{}{}", text::PROJECT_GUIDANCE, fence.guidance(&foreign.guidance));
+    if let Some(language) = input.language.map(|language| one_line(language, 60)).filter(|name| !name.is_empty()) {
+        out.push_str(&text::language(&language));
     }
+    out.push_str(&lenses::render(input.skills, languages));
+    if !foreign.guidance.is_empty() {
+        let _ = writeln!(out, "{}{}", text::PROJECT_GUIDANCE, fence.guidance("project", &foreign.guidance));
+    }
+    if !foreign.rules.is_empty() {
+        let _ = writeln!(out, "{}{}", text::PROJECT_RULES, fence.guidance("rules", &foreign.rules));
+    }
+}
+
+/// How to review: what a template replaces, beside the role.
+fn guidance(out: &mut String, input: &PromptInput<'_>) {
+    let method = if input.second_look { text::METHOD_FIRST } else { text::METHOD_ALONE };
+    let unseen = if input.eyes { text::NOT_CHECKED } else { text::NOT_SEEN };
+    let sections =
+        [text::METHOD, method, text::LOOK_FOR, text::SEVERITY, text::NOT_WANTED, unseen, text::NOT_WANTED_REST];
+    out.extend(sections);
 }
 
 fn data(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fence: &Fence) {
@@ -162,6 +219,9 @@ fn data(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fence: &Fe
                 let _ = writeln!(out, "{}", fence.data(name, content));
             }
         }
+    }
+    if !foreign.issues.is_empty() {
+        let _ = writeln!(out, "{}{}", text::ISSUES, fence.data("issues", &foreign.issues));
     }
     if !foreign.digest.is_empty() {
         let _ = writeln!(out, "{}{}", text::EARLIER, fence.data("earlier review", &foreign.digest));
@@ -186,6 +246,23 @@ fn left_out(report: &TruncationReport) -> String {
         let _ = writeln!(list, "and {more} more");
     }
     list
+}
+
+/// What was asked for, within its budget.
+fn issues(issues: &[Issue]) -> String {
+    const LISTED: usize = 5;
+    let mut text = String::new();
+    for issue in issues.iter().take(LISTED) {
+        let _ = writeln!(text, "#{} {}\n", issue.iid, one_line(&issue.title, 300));
+        let description = clip(issue.description.trim(), 4_000);
+        if !description.is_empty() {
+            let _ = writeln!(text, "{description}\n");
+        }
+    }
+    if issues.len() > LISTED {
+        let _ = writeln!(text, "and {} more", issues.len() - LISTED);
+    }
+    clip(text.trim_end(), 10_000)
 }
 
 fn one_line(text: &str, limit: usize) -> String {

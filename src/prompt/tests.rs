@@ -29,6 +29,12 @@ diff --git a/src/pay.py b/src/pay.py
 #[derive(Clone)]
 struct Case {
     structured_output: bool,
+    eyes: bool,
+    second_look: bool,
+    verbosity: Verbosity,
+    language: Option<String>,
+    rules: String,
+    issues: Vec<Issue>,
     skills: Vec<String>,
     custom: String,
     template: Option<String>,
@@ -47,6 +53,12 @@ impl Case {
     fn new(structured_output: bool) -> Self {
         Self {
             structured_output,
+            eyes: false,
+            second_look: true,
+            verbosity: Verbosity::Medium,
+            language: None,
+            rules: String::new(),
+            issues: Vec::new(),
             skills: Vec::new(),
             custom: String::new(),
             template: None,
@@ -65,8 +77,13 @@ impl Case {
     fn input(&self) -> PromptInput<'_> {
         PromptInput {
             structured_output: self.structured_output,
-            verbosity: Verbosity::Medium,
+            eyes: self.eyes,
+            second_look: self.second_look,
+            verbosity: self.verbosity,
             skills: &self.skills,
+            language: self.language.as_deref(),
+            rules: &self.rules,
+            issues: &self.issues,
             custom_instructions: &self.custom,
             template: self.template.as_deref(),
             truncation: &self.truncation,
@@ -288,8 +305,6 @@ fn changed_lines_are_listed_with_their_numbers_and_anchors() {
     let prompt = Case::new(true).build();
     let listed = "src/pay.py\n\
                   chg:1111111111111111 new 42-43 replaces old 42\n\
-                  42|             token = vault.read(card)\n\
-                  43|             return gateway.charge(token, amount)\n\
                   chg:2222222222222222 removes old 91, before new 92\n";
     assert!(prompt.contains(listed), "{prompt}");
 }
@@ -317,17 +332,77 @@ fn an_agents_limit_costs_extras_before_anything_else() {
     let full = Case { digest: digest(), ..Case::new(false) };
     let size = full.build().chars().count();
     let tight = Case { max_chars: Some(size - 10), ..full.clone() }.build();
-    assert!(tight.chars().count() <= size - 10 && tight.contains("chg:1111111111111111") && !tight.contains("42| "));
+    assert!(tight.chars().count() <= size - 10 && !tight.contains("chg:1111") && tight.contains("# Earlier reviews"));
     let tighter = Case { max_chars: Some(1), ..full }.build();
-    assert!(
-        tighter.contains(DIFF) && !tighter.contains("# Lines and anchors") && !tighter.contains("# Earlier reviews")
-    );
+    assert!(tighter.contains(DIFF) && !tighter.contains("# Blocks") && !tighter.contains("# Earlier reviews"));
+}
+
+#[test]
+fn the_fixed_part_of_a_prompt_has_at_most_6000_characters_without_the_schema() {
+    for bits in 0..8u8 {
+        for verbosity in [Verbosity::Low, Verbosity::Medium, Verbosity::High] {
+            let case = Case {
+                eyes: bits & 1 != 0,
+                second_look: bits & 2 != 0,
+                verbosity,
+                title: None,
+                description: None,
+                diff: DIFF.replace(".py", ".unknown"),
+                ..Case::new(bits & 4 != 0)
+            };
+            let fixed = outside(&case.build()).1.replace(&schema::plain_text(), "");
+            assert!(fixed.contains("# Blocks") && fixed.contains("# What not to report"));
+            assert!(fixed.chars().count() <= 6_000, "{} characters with {bits:b}", fixed.chars().count());
+        }
+    }
+}
+
+#[test]
+fn the_prompt_says_what_the_agent_can_see_and_who_reads_its_answer() {
+    let told = |eyes, second_look| Case { eyes, second_look, ..Case::new(true) }.build();
+    for second_look in [true, false] {
+        let (seeing, blind) = (told(true, second_look), told(false, second_look));
+        assert!(seeing.contains("Your tools read and search") && seeing.contains("look before you say"));
+        assert!(blind.contains("You have no tools and no files") && blind.contains("its absence here proves nothing"));
+        assert!(!seeing.contains("You have no tools") && !blind.contains("Your tools read"));
+    }
+    for eyes in [true, false] {
+        let (first, alone) = (told(eyes, true), told(eyes, false));
+        assert!(first.contains("first of two reviewers") && first.contains("every fault you can point at"));
+        assert!(alone.contains("sees your answer as it is") && !alone.contains("The second"));
+    }
+}
+
+#[test]
+fn the_languages_of_the_change_bring_their_lenses_without_being_asked() {
+    assert!(Case::new(true).build().contains("\n- python: look for"));
+    let unknown = Case { diff: DIFF.replace(".py", ".unknown"), ..Case::new(true) }.build();
+    assert!(!unknown.contains("# Lenses"));
+}
+
+#[test]
+fn rules_guide_and_issues_are_data_each_within_its_budget() {
+    let issue = |text: &str| Issue { iid: 7, title: "Ask for the card".into(), description: text.into() };
+    let case = Case {
+        language: Some("German".into()),
+        rules: "For `src/**`:\nMoney is in cents.\n".into(),
+        issues: vec![issue("The card number must never be stored.")],
+        ..Case::new(true)
+    };
+    let prompt = case.build();
+    assert!(prompt.contains("Write `summary_markdown` and `body_markdown` in German."));
+    let (mark, outside) = outside(&prompt);
+    assert!(prompt.contains(&format!("<<<<BEGIN GUIDANCE {mark} (rules)\nFor `src/**`:\nMoney is in cents.\n>>>>END")));
+    assert!(prompt.contains(&format!("<<<<BEGIN DATA {mark} (issues)\n#7 Ask for the card\n\nThe card number")));
+    assert!(!outside.contains("card number") && !outside.contains("cents"));
+    let many = Case { issues: vec![issue(&"x".repeat(9_000)); 9], rules: "y".repeat(90_000), ..case }.build();
+    assert!(many.matches('x').count() < 11_000 && many.matches('y').count() < 21_000);
 }
 
 #[test]
 fn a_template_replaces_role_and_guidance_and_nothing_else() {
     let prompt = Case { template: Some("You are our house reviewer. Be brief.\n".into()), ..Case::new(false) }.build();
-    assert!(prompt.starts_with("You are our house reviewer. Be brief.\n\n# Data and instructions\n"));
+    assert!(prompt.starts_with("You are our house reviewer. Be brief.\n\nYou have no tools"));
     for gone in ["You are diffsan", "# What to look for", "# What not to report"] {
         assert!(!prompt.contains(gone), "{gone}");
     }
@@ -383,6 +458,8 @@ fn hostile(text: &str) -> String {
         title: Some(text.into()),
         description: Some(text.into()),
         custom: text.into(),
+        rules: text.into(),
+        issues: vec![Issue { iid: 1, title: text.into(), description: text.into() }],
         digest,
         truncation,
         diff,
@@ -432,4 +509,20 @@ fn the_redaction_engine_leaves_a_harmless_prompt_as_it_is() {
         let prompt = all.build();
         assert_eq!(engine.redact(crate::redact::Output::Prompt, &prompt).as_str(), prompt);
     }
+}
+
+/// A file's name or a title may read like the beginning of a secret that goes on in the prompt's own words.
+#[test]
+fn rules_that_read_across_parts_do_not_damage_the_prompts_structure() {
+    let engine = crate::redact::Engine::builtin(["synthetic-known-value-1".to_owned()]);
+    let case = Case {
+        title: Some("Write -----BEGIN RSA PRIVATE KEY----- first".into()),
+        description: Some("synthetic-known-value-1\n\nand end with -----END RSA PRIVATE KEY-----".into()),
+        ..Case::new(true)
+    };
+    let prompt = case.build();
+    let scanned = engine.redact(crate::redact::Output::Prompt, &prompt);
+    assert_ne!(scanned.as_str(), prompt.replace("synthetic-known-value-1", TOKEN), "the control: rules damage it");
+    let kept = engine.redact_known(crate::redact::Output::Prompt, &prompt);
+    assert_eq!(kept.as_str(), prompt.replace("synthetic-known-value-1", TOKEN));
 }

@@ -202,29 +202,6 @@ impl Engine {
         text_of(again::replace(raw, &spans))
     }
 
-    /// A text that was put together around such a diff: the diff is taken for what it is, everything else is read.
-    pub fn redact_around(&self, output: Output, text: &str, scanned: &str) -> Redacted {
-        let found = if scanned.is_empty() { None } else { memchr::memmem::find(text.as_bytes(), scanned.as_bytes()) };
-        let Some(at) = found else {
-            return self.redact(output, text);
-        };
-        let (head, rest) = text.split_at(at);
-        let (diff, tail) = rest.split_at(scanned.len());
-        let mut whole = self.redact(output, head).into_string();
-        whole.push_str(self.redact_scanned_diff(output, diff).as_str());
-        whole.push_str(self.redact(output, tail).as_str());
-        Redacted::new(whole)
-    }
-
-    /// A text whose parts were all read before they were put together: only known values are looked for.
-    pub fn redact_scanned(&self, output: Output, text: &str) -> Redacted {
-        let mut spans = Vec::new();
-        self.known().find(text.as_bytes(), &mut spans);
-        span::union(&mut spans);
-        self.count(output, spans.iter().map(|span| span.name));
-        text_of(again::replace(text.as_bytes(), &spans))
-    }
-
     /// Removes the secrets of any other text.
     pub fn redact(&self, output: Output, text: &str) -> Redacted {
         let spans = self.spans(text.as_bytes());
@@ -235,7 +212,18 @@ impl Engine {
         text_of(again::replace(text.as_bytes(), &spans))
     }
 
-    /// Likewise for bytes; what is not UTF-8 becomes the replacement character.
+    /// Removes only values that are known by now, for a text put together from redacted parts: rules that read one part
+    /// as the continuation of another would find secrets that are none, and damage what holds the parts together.
+    pub fn redact_known(&self, output: Output, text: &str) -> Redacted {
+        let mut spans = Vec::new();
+        self.known().find(text.as_bytes(), &mut spans);
+        span::union(&mut spans);
+        spans.retain_mut(|span| structure::keep_sign(text.as_bytes(), span));
+        self.count(output, spans.iter().map(|span| span.name));
+        text_of(again::replace(text.as_bytes(), &spans))
+    }
+
+    /// [`Engine::redact`] for bytes; what is not UTF-8 becomes the replacement character.
     pub fn redact_bytes(&self, output: Output, bytes: &[u8]) -> Redacted {
         self.redact(output, &String::from_utf8_lossy(bytes))
     }

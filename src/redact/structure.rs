@@ -31,6 +31,15 @@ pub(super) fn clip(
     kept
 }
 
+/// Leaves the sign of a diff's line out of a span, in a text that may hold one; false when nothing is left of it.
+pub(super) fn keep_sign(text: &[u8], span: &mut Span) -> bool {
+    let starts_line = span.start == 0 || text[span.start - 1] == b'\n';
+    if starts_line && matches!(text[span.start], b'+' | b'-' | b' ') {
+        span.start += 1;
+    }
+    span.start < span.end
+}
+
 /// A span of a hunk without the sign that its line starts with.
 fn behind_sign(raw: &[u8], section: &Section, mut span: Span) -> Option<Span> {
     if span.start == section.start || raw[span.start - 1] == b'\n' {

@@ -8,6 +8,7 @@ use diffsan::config::Token;
 use diffsan::contracts::{ErrorCode, Level, Position, PositionType};
 use diffsan::error::Error;
 use diffsan::gitlab::{Backoff, Client, ClientConfig, Deadlines, Fate};
+use diffsan::post::sanitize::{self, Own, Sanitised};
 use diffsan::redact::{Engine, Settings};
 use diffsan::run::console::{Console, ConsoleStyle};
 use diffsan::run::events::Events;
@@ -16,6 +17,11 @@ use serde_json::Value;
 
 use crate::gitlab::{ALICE, BOT, Failure, FakeGitLab, MR, On, PROJECT, TOKEN};
 use crate::sandbox::{Sandbox, read_events};
+
+/// A text with nothing of diffsan's own in it, as a client may send it.
+pub(crate) fn plain(text: &str) -> Sanitised {
+    sanitize::body(text, &Own::nothing())
+}
 
 /// A repository with a change, a GitLab that has it as a merge request, and a client.
 pub(crate) struct Site {
@@ -64,6 +70,14 @@ impl Site {
     pub(crate) fn events_named(&self, name: &str) -> Vec<Value> {
         let events = read_events(&self.sandbox.root().join("workdir"));
         events.into_iter().filter(|event| event["event"] == name).map(|event| event["data"].clone()).collect()
+    }
+
+    /// What anyone with a token can send: GitLab's status and answer.
+    async fn raw_note(&self, body: &str) -> (u16, Value) {
+        let url = format!("{}/api/v4/projects/{PROJECT}/merge_requests/{MR}/notes", self.gitlab.url());
+        let request = reqwest::Client::new().post(url).bearer_auth(TOKEN).json(&serde_json::json!({ "body": body }));
+        let answer = request.send().await.expect("an answer");
+        (answer.status().as_u16(), answer.json().await.unwrap_or_default())
     }
 
     /// The position of an added line.
@@ -251,7 +265,7 @@ async fn a_token_that_could_never_post_is_found_before_anything_is_paid_for() {
     site.gitlab.change(|store| store.scopes = vec!["read_api".into()]);
     let (message, help) = refused(site.client().check_token().await, ErrorCode::GitlabAuthError);
     assert!(message.contains("[read_api]") && help.contains("scope `api`"), "{message} {help}");
-    let attempt = site.client().create_note("x", &mut site.client().attempts()).await.expect_err("refused");
+    let attempt = site.client().create_note(&plain("x"), &mut site.client().attempts()).await.expect_err("refused");
     assert!(attempt.words.contains("insufficient_scope"));
     site.gitlab.change(|store| store.token_active = false);
     refused(site.client().check_token().await, ErrorCode::GitlabAuthError);
@@ -285,7 +299,7 @@ async fn a_write_follows_no_redirect() {
     };
     site.gitlab.fail_next(On::post("/notes"), moved.clone());
     let client = site.client();
-    let trouble = client.create_note("hello", &mut client.attempts()).await.expect_err("refused");
+    let trouble = client.create_note(&plain("hello"), &mut client.attempts()).await.expect_err("refused");
     assert_eq!((trouble.fate, trouble.status), (Fate::Refused, Some(302)));
     assert_eq!(site.gitlab.requests().len(), 1);
 
@@ -311,7 +325,7 @@ async fn a_write_without_an_answer_is_never_repeated_blindly() {
         let site = Site::new();
         site.gitlab.fail_next(On::post("/notes"), failure.clone());
         let client = site.client();
-        let trouble = client.create_note("hello", &mut client.attempts()).await.expect_err("no answer");
+        let trouble = client.create_note(&plain("hello"), &mut client.attempts()).await.expect_err("no answer");
         assert!(trouble.uncertain(), "{failure:?}: {trouble:?}");
         assert_eq!(site.gitlab.count(&On::post("/notes")), 1, "{failure:?}");
     }
@@ -324,7 +338,7 @@ async fn a_write_that_did_nothing_is_repeated() {
         site.gitlab.fail_times(2, On::post("/notes"), failure);
         let client = site.client();
         let mut attempts = client.attempts();
-        let posted = client.create_note("hello", &mut attempts).await.expect("posted");
+        let posted = client.create_note(&plain("hello"), &mut attempts).await.expect("posted");
         assert_eq!((posted.status, attempts.retries(), site.gitlab.notes().len()), (Some(201), 2, 1));
     }
 }
@@ -422,7 +436,7 @@ async fn the_fake_refuses_positions_in_gitlabs_own_words() {
     let site = Site::new();
     let client = site.client();
     let mut attempts = client.attempts();
-    let posted = client.create_discussion("fine", &site.on_line(7), &mut attempts).await.expect("posted");
+    let posted = client.create_discussion(&plain("fine"), &site.on_line(7), &mut attempts).await.expect("posted");
     assert_eq!((posted.status, posted.kind.as_deref()), (Some(201), Some("DiffNote")));
 
     let both = Position { old_line: Some(7), ..site.on_line(7) };
@@ -430,16 +444,17 @@ async fn the_fake_refuses_positions_in_gitlabs_own_words() {
     let other_file = Position { old_path: "README.md".into(), new_path: "README.md".into(), ..site.on_line(1) };
     let past_the_end = site.on_line(470);
     for position in [both, context_with_one, other_file, past_the_end] {
-        let trouble = client.create_discussion("x", &position, &mut client.attempts()).await.expect_err("refused");
+        let trouble =
+            client.create_discussion(&plain("x"), &position, &mut client.attempts()).await.expect_err("refused");
         assert!(trouble.is_position() && trouble.words.contains("must be a valid line code"), "{trouble:?}");
     }
     let unknown = Position { head_sha: "0".repeat(40), ..site.on_line(7) };
-    let trouble = client.create_discussion("x", &unknown, &mut client.attempts()).await.expect_err("refused");
+    let trouble = client.create_discussion(&plain("x"), &unknown, &mut client.attempts()).await.expect_err("refused");
     assert_eq!(trouble.status, Some(500));
     let context = Position { old_line: Some(5), new_line: Some(5), ..site.on_line(7) };
     let file = Position { position_type: PositionType::File, new_line: None, ..site.on_line(7) };
     for position in [context, file] {
-        client.create_discussion("fine", &position, &mut client.attempts()).await.expect("posted");
+        client.create_discussion(&plain("fine"), &position, &mut client.attempts()).await.expect("posted");
     }
     assert_eq!(site.gitlab.discussions().len(), 3);
 }
@@ -447,22 +462,32 @@ async fn the_fake_refuses_positions_in_gitlabs_own_words() {
 #[tokio::test]
 async fn the_fake_executes_commands_and_stores_what_is_left() {
     let site = Site::new();
-    let client = site.client();
-    let posted = client.create_note("hello\r\n/label ~bug\nworld  \n", &mut client.attempts()).await.expect("posted");
-    assert!(posted.note_id.is_some());
+    let (status, posted) = site.raw_note("hello\r\n/label ~bug\nworld  \n").await;
+    assert_eq!((status, posted["id"].is_u64()), (201, true));
     assert_eq!(site.gitlab.notes()[0].body, "hello\nworld");
-    let swallowed = client.create_note("/close", &mut client.attempts()).await.expect("accepted");
-    assert_eq!((swallowed.status, swallowed.note_id), (Some(202), None));
+    let (status, swallowed) = site.raw_note("/close").await;
+    assert_eq!((status, &swallowed["id"]), (202, &Value::Null));
     assert_eq!(site.gitlab.executed_commands(), ["/label ~bug", "/close"]);
-    assert_eq!(client.merge_request().await.expect("a merge request").state, "closed");
-    client.create_note("hey @all, see #3 ![](https://x.example/p)", &mut client.attempts()).await.expect("posted");
+    assert_eq!(site.client().merge_request().await.expect("a merge request").state, "closed");
+    site.raw_note("hey @all, see #3 ![](https://x.example/p)").await;
     let effects = site.gitlab.effects();
     assert_eq!(
         (effects.mentions, effects.references, effects.images.len()),
         (vec!["all".into()], vec!["#3".into()], 1)
     );
-    let nul = client.create_note("a\0b", &mut client.attempts()).await.expect_err("refused");
-    assert_eq!((nul.status, nul.words.as_str()), (Some(400), "Bad Request"));
+    assert_eq!(site.raw_note("a\0b").await.0, 400);
+}
+
+#[tokio::test]
+async fn a_client_can_say_nothing_that_acts() {
+    let site = Site::new();
+    let client = site.client();
+    let said = plain("/close\n\nhey @all, see #3 ![](https://x.example/p) a\0b");
+    client.create_note(&said, &mut client.attempts()).await.expect("posted");
+    assert_eq!(site.gitlab.notes()[0].body, said.as_str());
+    let effects = site.gitlab.effects();
+    assert!(effects.mentions.is_empty() && effects.references.is_empty() && effects.images.is_empty());
+    assert!(site.gitlab.executed_commands().is_empty());
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use super::*;
 use crate::contracts::*;
 use crate::post::oracle;
 use crate::post::sanitize::tests::hostile;
+use crate::post::sanitize::{self, Own};
 use crate::post::timezone;
 use crate::prior;
 use crate::redact;
@@ -497,6 +498,8 @@ proptest! {
         let plan = case.plan();
         for note in plan.discussions.iter().map(|discussion| &discussion.body_markdown).chain([&plan.summary_body]) {
             prop_assert_eq!(oracle::live(note), Vec::<String>::new(), "{}", note);
+            let own = Own::written_in(note, |_| true);
+            prop_assert_eq!(&sanitize::body(note, &own).into_string(), note);
         }
         prop_assert_eq!(plan.summary_body.matches(prior::MARKER).count(), 3);
         prop_assert_eq!(plan.summary_body.matches("\n\n<details><summary>Metadata</summary>\n\n").count(), 1);

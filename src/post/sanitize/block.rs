@@ -1,5 +1,7 @@
 //! Blocks of Markdown whose reading depends on where they stand: fences, tables, quotes.
 
+use super::own::Own;
+
 /// An opening code fence, wherever it stands.
 pub(super) struct Fence<'a> {
     mark: u8,
@@ -47,10 +49,51 @@ impl<'a> Fence<'a> {
         }
     }
 
+    /// Reads on from the line after the opening one. An own marker ends every fence: nothing can swallow it.
+    pub(super) fn read<'l>(&self, lines: &[&'l str], from: usize, own: &Own) -> Fenced<'l> {
+        let mut block = Fenced { content: Vec::new(), end: from, closed: false };
+        while let Some(line) = lines.get(block.end).filter(|line| !own.is_marker(line)) {
+            let Some(content) = self.content(line) else { break };
+            block.end += 1;
+            if self.closed_by(content) {
+                block.closed = true;
+                break;
+            }
+            block.content.push(content);
+        }
+        block
+    }
+
+    /// It stands at the left margin, in the form that diffsan writes.
+    pub(super) fn is_plain(&self) -> bool {
+        self.mark == b'`' && self.quotes == 0 && self.indent == 0
+    }
+
     pub(super) fn closed_by(&self, content: &str) -> bool {
         let trimmed = content.trim();
         trimmed.len() >= self.length && trimmed.bytes().all(|byte| byte == self.mark)
     }
+}
+
+/// What a fence holds.
+pub(super) struct Fenced<'l> {
+    pub(super) content: Vec<&'l str>,
+    /// The line after it.
+    pub(super) end: usize,
+    pub(super) closed: bool,
+}
+
+/// The end of a folded block.
+pub(super) const FOLD_END: &str = "</details>";
+
+/// Blank as Markdown means it: other white space is content.
+pub(super) fn is_blank(line: &str) -> bool {
+    line.bytes().all(|byte| byte == b' ' || byte == b'\t')
+}
+
+/// Whether the last line written is blank.
+pub(super) fn ends_blank(text: &str) -> bool {
+    text.strip_suffix('\n').is_some_and(|text| is_blank(text.rsplit('\n').next().unwrap_or(text)))
 }
 
 /// Length of a list marker and the blank behind it.
@@ -65,7 +108,7 @@ pub(super) fn list_marker(bytes: &[u8]) -> Option<usize> {
 pub(super) fn table_lines(lines: &[&str]) -> Vec<bool> {
     let mut tables = vec![false; lines.len()];
     let mut from = 0;
-    for block in lines.split_inclusive(|line| line.trim().is_empty()) {
+    for block in lines.split_inclusive(|line| is_blank(line)) {
         let to = from + block.len();
         if block.iter().any(|line| is_delimiter_row(line)) {
             tables[from..to].fill(true);
@@ -88,7 +131,7 @@ pub(super) fn quote_fence(line: &str) -> Option<usize> {
 /// A line that only opens or closes a folded block, as it reads without folding: its title, or nothing.
 pub(super) fn unfolded(line: &str) -> Option<String> {
     let tags = line.trim();
-    if tags == "</details>" {
+    if tags == FOLD_END {
         return Some(String::new());
     }
     let inside = ["<details>", "<details open>"].iter().find_map(|tag| tags.strip_prefix(tag)).map(str::trim);

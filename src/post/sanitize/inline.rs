@@ -48,20 +48,22 @@ pub(super) fn line_break(text: &str) -> Option<usize> {
     ["<br>", "<br/>", "<br />"].iter().find(|tag| text.starts_with(**tag)).map(|tag| tag.len())
 }
 
-/// `[issue:1]`, `[TOC]` and their kind: GitLab reads these after backslashes are gone.
-pub(super) fn bracket_reference(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
+/// `[issue:1]`, `[TOC]` and their kind: GitLab reads these after backslashes are gone. `value_end` is where a value
+/// would end.
+pub(super) fn bracket_reference(line: &str, at: usize, value_end: impl FnOnce(usize) -> usize) -> Option<usize> {
+    let bytes = &line.as_bytes()[at..];
     for tag in ["[[_toc_]]", "[toc]"] {
         if bytes.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes())) {
             return Some(tag.len());
         }
     }
-    let inside = &bytes[1..bytes.len().min(120)];
-    let end = inside.iter().position(|byte| *byte == b']')?;
-    let (name, value) = std::str::from_utf8(&inside[..end]).ok()?.split_once(':')?;
-    let is_name = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let is_value = !value.is_empty() && !value.contains([' ', '\t', '`', '|']);
-    (is_name && is_value).then_some(end + 2)
+    let name = bytes[1..].iter().take_while(|byte| byte.is_ascii_lowercase() || **byte == b'_').count();
+    if name == 0 || bytes.get(1 + name) != Some(&b':') {
+        return None;
+    }
+    let value = at + name + 2;
+    let end = value_end(value);
+    (end > value && line.as_bytes().get(end) == Some(&b']')).then_some(end + 1 - at)
 }
 
 /// Where an address ends that begins with the word here; none when none does.
@@ -104,7 +106,8 @@ pub(super) fn names_issue(token: &str) -> bool {
     let mut pieces = token.split('-').peekable();
     while let Some(piece) = pieces.next() {
         let number = pieces.peek().is_some_and(|next| next.bytes().next().is_some_and(|byte| byte.is_ascii_digit()));
-        if number && piece.eq_ignore_ascii_case("GL") {
+        let word = piece.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or(piece);
+        if number && word.eq_ignore_ascii_case("GL") {
             return true;
         }
     }

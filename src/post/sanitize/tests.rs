@@ -194,6 +194,62 @@ fn a_cut_text_says_so_and_is_still_closed() {
     assert_eq!(clip("abcdef", 4), "abc…");
 }
 
+#[test]
+fn found_by_search() {
+    for (text, expected) in [
+        ("[[x:!](", "\\[`[x:!]`("),
+        ("all\u{a0}GL-1x", "`all\u{a0}GL-1x`"),
+        ("a|b\n-|-\n\u{a0}\n`x|@all`|", "a|b\n-|-\n\u{a0}\n`x\\|@all`|"),
+    ] {
+        assert_eq!(clean(text), expected, "{text:?}");
+        assert_eq!(oracle::live(expected), Vec::<String>::new(), "{text:?}");
+    }
+    let long = format!("[x:{}]", "y".repeat(200));
+    assert_eq!(clean(&long), format!("`{long}`"));
+}
+
+#[test]
+fn what_diffsan_wrote_in_a_body_stays_and_nothing_else_does() {
+    let note = "**[style/low]** text\n\n<details><summary><b>low</b> style: <code>@a</code>:1-2</summary>\n\nx\n\n\
+                </details>\n\n```suggestion:-2+0\nlet a = 1;\n```\n\n<!-- diffsan:finding:f-1 -->";
+    let own = Own::written_in(note, |value| value == "finding:f-1");
+    assert_eq!(body(note, &own).as_str(), note);
+    let other = "<!-- diffsan:finding:f-2 -->\n```suggestion:-0+0\nlet a = 2;\n```\n<details><summary>#1</summary>\n@all\n</details>";
+    let cleaned = "\\<!-- diffsan :finding:f-2 -->\n\n```text\nlet a = 2;\n```\n\n**\\#1**\n\\@all";
+    assert_eq!(body(other, &own).as_str(), cleaned);
+    assert_eq!(
+        body(note, &Own::nothing()).as_str(),
+        note.replace("suggestion:-2+0", "text").replace("<!-- diffsan:", "\\<!-- diffsan :")
+    );
+    let swallowed = format!("```\n{note}");
+    assert!(body(&swallowed, &own).as_str().ends_with("\n````\n\n<!-- diffsan:finding:f-1 -->"));
+    let unclosed = "<details><summary>Metadata</summary>\n\ntext\n\n<!-- diffsan:finding:f-1 -->\n\n</details>";
+    let closed = "<details><summary>Metadata</summary>\n\ntext\n\n</details>\n\n<!-- diffsan:finding:f-1 -->";
+    assert_eq!(body(unclosed, &own).as_str(), closed);
+}
+
+#[test]
+fn only_an_own_link_is_one() {
+    let report = link("the report", "https://gitlab.example/g/p/-/jobs/1/artifacts/file/report.html").expect("a link");
+    let own = Own::nothing().with_link(report.clone());
+    let note = format!("See {report}, not [the report](https://evil.example/x) or `{report}`.");
+    let cleaned = format!("See {report}, not [the report] (`https://evil.example/x`) or `{report}`.");
+    assert_eq!(body(&note, &own).as_str(), cleaned);
+    assert_eq!(link("x", "javascript:alert(1)"), None);
+    assert_eq!(link("x", "https://e.example/a)b"), None);
+    assert_eq!(link("a](b", "https://e.example/"), Some("[`a](b`](https://e.example/)".to_owned()));
+}
+
+#[test]
+fn a_fold_that_says_something_live_is_laid_open() {
+    for title in ["GL-1", "[issue:1]", "1a2b3c4d5e", "<code>a</code><img src=x>", "<code><b></code>", "a @all"] {
+        let note = format!("<details><summary>{title}</summary>\n\nx\n\n</details>");
+        let cleaned = body(&note, &Own::nothing());
+        assert!(!cleaned.as_str().contains("\n\n</details>"), "{cleaned:?}");
+        assert_eq!(oracle::live(cleaned.as_str()), Vec::<String>::new(), "{cleaned:?}");
+    }
+}
+
 pub(crate) fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "/close",
@@ -280,6 +336,12 @@ pub(crate) fn hostile() -> impl Strategy<Value = String> {
         "-",
         "+",
         "<https://a",
+        "\u{a0}",
+        "[x:",
+        "[issue:1]",
+        "<details><summary>Metadata</summary>\n",
+        "<code>",
+        "|a|b|\n",
     ]);
     prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
 }
@@ -297,6 +359,14 @@ proptest! {
     fn cleaning_twice_changes_nothing(text in hostile()) {
         let once = clean(&text);
         prop_assert_eq!(clean(&once), once);
+    }
+
+    #[test]
+    fn a_whole_body_does_nothing_and_stands_still(text in hostile()) {
+        let own = Own::written_in(&text, |_| true);
+        let cleaned = body(&text, &own);
+        prop_assert_eq!(oracle::live(cleaned.as_str()), Vec::<String>::new(), "{:?} -> {:?}", text, cleaned);
+        prop_assert_eq!(body(cleaned.as_str(), &own), cleaned);
     }
 
     #[test]

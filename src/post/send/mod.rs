@@ -13,11 +13,12 @@ use std::sync::{Mutex, PoisonError};
 
 use super::position::rung;
 use super::render::{self, Failed};
+use super::sanitize::Sanitised;
+use super::wire;
 use crate::contracts::{PlannedDiscussion, Position, PostItem, PostKind, PostPlan, PostResults};
 use crate::error::{Error, Failure};
 use crate::gitlab::{Attempts, Client, DiffRefs, MergeRequest, Posted, Trouble};
-use crate::prior::MARKER;
-use crate::redact::{Engine, Output};
+use crate::redact::Engine;
 use crate::run::events::{Event, Events};
 use crate::run::workdir::Workdir;
 use ledger::Ledger;
@@ -82,7 +83,7 @@ struct Stop {
 struct Write<'a> {
     /// Its name in the ledger.
     item: &'a str,
-    body: &'a str,
+    body: &'a Sanitised,
     /// `None` for a plain note.
     position: Option<&'a Position>,
 }
@@ -211,7 +212,7 @@ impl<'a> Run<'a> {
     /// Range, line, file: each only when GitLab refused the place before it.
     async fn climb_down(&self, planned: &'a PlannedDiscussion, key: &Key, mut outcome: Outcome<'a>) -> Outcome<'a> {
         let what = format!("post finding {} on {}", planned.finding_id, planned.path);
-        let body = self.clean(&planned.body_markdown);
+        let body = wire::composed(self.engine, &planned.body_markdown);
         for position in std::iter::once(&planned.position).chain(&planned.fallbacks) {
             let mut attempts = self.client.attempts();
             let write = Write { item: &planned.finding_id, body: &body, position: Some(position) };
@@ -287,7 +288,7 @@ impl<'a> Run<'a> {
 
     async fn summary(&self, outcomes: &[Outcome<'a>], inline: &Inline) -> Outcome<'a> {
         let outcome = Outcome::new(PostKind::SummaryNote, None);
-        let body = self.clean(&self.summary_body(outcomes, inline));
+        let body = wire::composed(self.engine, &self.summary_body(outcomes, inline));
         let outcome = self.write_summary(outcome, &body).await;
         self.events.emit(Event::GitlabPostSummary {
             ok: outcome.item.ok,
@@ -318,7 +319,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn write_summary(&self, mut outcome: Outcome<'a>, body: &str) -> Outcome<'a> {
+    async fn write_summary(&self, mut outcome: Outcome<'a>, body: &Sanitised) -> Outcome<'a> {
         let what = format!("post the summary of {}", self.client.name());
         let key = Key::summary(self.plan);
         let mut attempts = self.client.attempts();
@@ -331,7 +332,7 @@ impl<'a> Run<'a> {
         {
             return outcome.found(found);
         }
-        let changes = update.as_ref().is_none_or(|found| !found.says(body));
+        let changes = update.as_ref().is_none_or(|found| !found.says(body.as_str()));
         let stop = self.stop_reason();
         match (&update, stop) {
             (Some(found), _) if !changes => return outcome.found(found.clone()),
@@ -395,23 +396,6 @@ impl<'a> Run<'a> {
 
     fn stop_reason(&self) -> Option<Stop> {
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A body without secrets, its own markers untouched.
-    fn clean(&self, body: &str) -> String {
-        let mut text = String::new();
-        let mut prose = String::new();
-        for line in body.split_inclusive('\n') {
-            match line.starts_with(MARKER) {
-                true => {
-                    text.push_str(self.engine.redact(Output::GitLab, &std::mem::take(&mut prose)).as_str());
-                    text.push_str(line);
-                }
-                false => prose.push_str(line),
-            }
-        }
-        text.push_str(self.engine.redact(Output::GitLab, &prose).as_str());
-        text
     }
 
     fn tell(&self, outcome: &Outcome<'_>) {
