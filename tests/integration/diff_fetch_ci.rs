@@ -410,12 +410,6 @@ async fn attributes_of_the_target_branch_count() {
     let diff = diff::Diff::parse(&fetched.raw).unwrap();
     assert!(diff.file("a.dat").unwrap().is_binary);
     assert_eq!(diff.file("d.cfg").unwrap().additions, 1);
-
-    let git = git_in(&forge.sandbox, &job);
-    let marks = diff::attributes::marks(&git, &diff, Some(&forge.base)).await.unwrap();
-    use diff::attributes::Mark::{Generated, Vendored};
-    let want = [("b.gen", Generated), ("lib/c.py", Vendored)];
-    assert_eq!(marks, want.map(|(path, mark)| (path.to_owned(), mark)).into());
 }
 
 #[tokio::test]
