@@ -11,6 +11,7 @@ pub mod fetch;
 pub mod git;
 mod header;
 mod heal;
+pub mod objects;
 mod parse;
 mod path;
 

@@ -56,6 +56,8 @@ pub enum Output {
     GitLab,
     AgentOutput,
     Error,
+    /// What the agent asked to read.
+    Context,
 }
 
 /// Which file of a change a line belongs to.
@@ -83,6 +85,14 @@ pub struct Match {
 pub struct DiffRedaction {
     pub bytes: RedactedBytes,
     pub matches: Vec<Match>,
+}
+
+/// A whole file with its secrets removed, line for line.
+#[derive(Debug)]
+pub struct FileRedaction {
+    pub text: Redacted,
+    /// Line, from 1, and rule of each removal.
+    pub removed: Vec<(u32, String)>,
 }
 
 /// A setting the engine cannot work with.
@@ -228,6 +238,39 @@ impl Engine {
         self.redact(output, &String::from_utf8_lossy(bytes))
     }
 
+    /// Removes the secrets of a whole file, read as its name says: the same lines. Nothing is learned, and nothing counted:
+    /// what leaves may be a part of it ([`Engine::count_removed`]).
+    pub fn redact_file(&self, path: &str, text: &str) -> FileRedaction {
+        let bytes = text.as_bytes();
+        let allowed = !self.allow_paths.is_empty() && self.allow_paths.is_match(path);
+        let spans = if allowed {
+            let mut spans = Vec::new();
+            self.known().find(bytes, &mut spans);
+            span::union(&mut spans);
+            spans
+        } else {
+            let kind = FileKind::of(path.as_bytes());
+            self.region_spans(&Region { bytes, prefix: 0, kind, path: path.as_bytes(), side: Side::New })
+        };
+        let spans: Vec<Span> = spans.iter().flat_map(|span| in_lines(bytes, span)).collect();
+        let (mut removed, mut line, mut at) = (Vec::with_capacity(spans.len()), 1_u32, 0);
+        for span in &spans {
+            line += memchr::memchr_iter(b'\n', &bytes[at..span.start]).count() as u32;
+            at = span.start;
+            removed.push((line, span.name.text()));
+        }
+        FileRedaction { text: text_of(again::replace(bytes, &spans)), removed }
+    }
+
+    /// Adds removals to the record of an output.
+    pub fn count_removed<'a>(&self, output: Output, rules: impl IntoIterator<Item = &'a str>) {
+        let mut audit = self.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = audit.entry(output).or_default();
+        for rule in rules {
+            *counts.entry(rule.to_owned()).or_default() += 1;
+        }
+    }
+
     /// Remembers a value that must never appear again. One of several lines is remembered line by line.
     pub fn learn(&self, value: &str) {
         self.learn_all([value.as_bytes().to_vec()]);
@@ -239,12 +282,16 @@ impl Engine {
     }
 
     fn spans(&self, text: &[u8]) -> Vec<Span> {
-        let region = Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"", side: Side::New };
+        self.region_spans(&Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"", side: Side::New })
+    }
+
+    /// Rules and known values, until nothing more is found in what is left.
+    fn region_spans(&self, region: &Region<'_>) -> Vec<Span> {
         let mut scratch = Scratch::default();
         let mut spans = Vec::new();
-        self.read_all(&region, &mut scratch, &mut spans);
+        self.read_all(region, &mut scratch, &mut spans);
         for _ in 0..ROUNDS {
-            let fresh = self.read_left(&region, &spans, &mut scratch);
+            let fresh = self.read_left(region, &spans, &mut scratch);
             if fresh.is_empty() {
                 break;
             }
@@ -489,6 +536,18 @@ fn known_spans(known: &Known, raw: &[u8], start: usize, end: usize) -> Vec<Span>
         span.end += start;
     }
     spans
+}
+
+/// A span without the line breaks in it, so that what is left has as many lines as before.
+fn in_lines<'a>(bytes: &'a [u8], span: &Span) -> impl Iterator<Item = Span> + 'a {
+    let name = span.name;
+    let mut start = span.start;
+    bytes[span.start..span.end].split(|&byte| byte == b'\n').filter_map(move |part| {
+        let here = start;
+        start += part.len() + 1;
+        let length = part.len() - usize::from(part.ends_with(b"\r"));
+        (length > 0).then_some(Span { start: here, end: here + length, name })
+    })
 }
 
 /// Whether the span holds hardly anything but what stands for secrets already removed.
