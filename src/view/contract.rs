@@ -1,7 +1,5 @@
 //! `diffsan contract`: the machine contract, made from the types themselves.
 
-use std::collections::BTreeMap;
-
 use schemars::schema_for;
 use serde_json::Value;
 
