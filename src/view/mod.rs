@@ -20,7 +20,7 @@ pub use contract::{contract, contract_text};
 pub use html::html;
 pub use markdown::markdown;
 
-pub use plain::{config, document, failure, schema};
+pub use plain::{config, document, failure, remedy, schema};
 pub use sarif::sarif;
 pub use shown::Shown;
 pub use terminal::{Look, terminal};
