@@ -15,7 +15,8 @@ use crate::prompt::{self, PromptInput};
 use crate::redact::{Output, Redacted};
 use crate::run::events::Event;
 use crate::run::record::Run;
-use crate::run::workdir::Artifact;
+use crate::run::workdir::{Artifact, Part};
+use crate::validate::Form;
 
 /// What the agent answered, and how it ran.
 pub(super) struct Asked {
@@ -36,18 +37,22 @@ pub(super) async fn ask(
     let Some(agent) = agent::by_kind(kind) else {
         return builtin_review(run, diff, change);
     };
-    let answer = agent::review(&agent::Request {
+    let config = &request.loaded.config;
+    let asked = agent::Request {
         agent,
-        config: &request.loaded.config,
-        prompt,
+        config,
         env: &request.env,
         start: &request.current,
         time_left: agent::time_left(&request.loaded.ci, crate::run::clock::now()),
+        eyes: None,
+        purse: &agent::Purse::new(config.agent.max_cost_usd),
         engine: &run.engine,
         workdir: &run.workdir,
         events: &run.events,
-    })
-    .await?;
+    };
+    let attempts = config.agent.max_json_retries.get();
+    let question = agent::Question { prompt, form: &Form::review(), attempts, part: Part::Only };
+    let answer = agent::ask(&asked, &question).await?;
     Ok(Asked { output: answer.output, run: answer.run, timings: answer.timings })
 }
 
@@ -78,6 +83,8 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         valid: true,
         rung: Some("strict".into()),
         error: None,
+        token_usage: TokenUsage::default(),
+        requests: Vec::new(),
     };
     let agent_run = AgentRun {
         agent: AgentKind::Builtin,
