@@ -161,7 +161,7 @@ mod tests {
         assert!(fail_on.values.contains(&"critical".to_owned()) && !fail_on.about.is_empty());
         assert!(contract.commands.iter().any(|command| command.name == "contract"));
         let finished = contract.events.iter().find(|event| event.name == "run.finished").expect("run.finished");
-        assert_eq!(finished.keys, ["duration_ms", "exit_code", "ok", "skipped"]);
+        assert_eq!(finished.keys, ["ok", "skipped", "duration_ms", "exit_code"]);
         for key in &contract.config_keys {
             assert!(!key.about.is_empty(), "{} says nothing", key.key);
         }

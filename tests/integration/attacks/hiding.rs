@@ -194,6 +194,7 @@ fn content_behind_an_lfs_pointer_or_a_submodule_is_named_and_closes_the_gate() {
     let (scene, finished) = bump.fails();
     assert_eq!(finished.code, 3, "{}", finished.stdout);
     assert_eq!(scene.record()["policy"]["guards_touched"], serde_json::json!(["vendor/lib"]));
+    assert_eq!(scene.record()["elsewhere"][0]["path"], "vendor/lib");
     let note = scene.gitlab.notes().last().unwrap().body.clone();
     assert!(note.contains("vendor/lib") && note.contains("submodule"), "{note}");
 }
