@@ -26,7 +26,7 @@ mod outcome;
 mod source;
 
 use asking::{ask, write_prompt};
-use change::{Change, parse, prepare, redact};
+use change::{Change, prepare, redact};
 pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{plan, post, report, validate};
@@ -80,7 +80,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
     guards::watch(run, request, &fetched).await?;
     let change = redact(run, request, fetched)?;
-    let diff = parse(change.text.as_str().as_bytes())?;
+    let diff = change.diff()?;
     let (prepared, anchors) = prepare(run, request, &change, &diff).await?;
     let prior = earlier(run, request, seen.as_ref())?;
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {

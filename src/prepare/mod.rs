@@ -134,6 +134,16 @@ impl Prepared {
         }
     }
 
+    /// Whether the text, read as a diff, has the files and hunks that are said to be sent.
+    pub fn adds_up(&self, diff: &Diff<'_>) -> bool {
+        let is_sent = |fate: &&Fate| matches!(fate, Fate::Sent | Fate::Cut { .. });
+        let sent = |fates: &[Fate]| fates.iter().filter(is_sent).count();
+        let hunks = diff.files.iter().zip(&self.fates).filter(|(file, _)| !file.hunks.is_empty());
+        let hunks: usize = hunks.map(|(_, fates)| sent(fates)).sum();
+        let files = self.fates.iter().filter(|fates| sent(fates) > 0).count();
+        Diff::parse(self.text.as_bytes()).is_ok_and(|shown| shown.files.len() == files && shown.hunk_count() == hunks)
+    }
+
     /// Files that GitLab did not hand out count as left out, each with its reason.
     pub fn add_unavailable(&mut self, files: &[(String, String)], incomplete: Option<&str>) {
         let coverage = &mut self.report.coverage;
