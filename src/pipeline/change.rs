@@ -159,6 +159,8 @@ pub(super) async fn prepare(
     }
     let progress = run.progress();
     prepared.add_unavailable(&progress.unavailable, progress.incomplete.as_deref());
+    // What policy sets aside is not missed.
+    run.note(|progress| progress.elsewhere.retain(|(path, _)| !prepared.report.ignored_paths.contains(path)));
     let anchors = prepared.anchors(diff);
     run.note(|progress| progress.coverage = prepared.report.coverage.clone());
     run.workdir.json(Artifact::Truncation, &prepared.report)?;

@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 500;
 const MAX_LINE: usize = 8 * 1024;
 
 /// One thing that happened. It only grows: readers ignore what they do not know.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 #[serde(tag = "event", content = "data")]
 pub enum Event {
     #[serde(rename = "run.started")]

@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod attacks;
 mod commands;
 mod configuration;
 mod context;
