@@ -44,6 +44,8 @@ impl Place {
         let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
         match named {
             Some(path) => path.to_owned(),
+            // Where the artifacts are is no question for the network: the job says it, or the default holds.
+            None if policy::is_job(&args, &self.env) => config::early_workdir(&args, &self.env),
             None => preview(&args, self)
                 .map_or_else(|_| config::early_workdir(&args, &self.env), |loaded| loaded.config.workdir.into()),
         }
@@ -320,6 +322,11 @@ fn report_outcome(workdir: &Workdir, path: &Path, place: &Place) -> Result<Strin
     let page = view::outcome(&record, &events)?;
     workdir.text(Artifact::Html, &place.engine.redact(Output::Report, &page))?;
     Ok(format!("Wrote {}.\n", path.join(Artifact::Html.file_name()).display()))
+}
+
+/// `diffsan contract`.
+pub fn contract() -> String {
+    view::contract_text(&Cli::command())
 }
 
 /// `diffsan completions`.

@@ -40,6 +40,10 @@ pub async fn examine(args: &ReviewArgs, place: &Place) -> Examined {
     found.rows.push(Row::ok("config", loaded.policy.file().unwrap_or("no file, defaults only")));
     let warnings = loaded.warnings.iter().map(|warning| Row::warn("config", warning, "rename or unset the variable"));
     found.rows.extend(warnings);
+    found.rows.extend(loaded.policy.commit().map(|commit| {
+        let id = commit.id.get(..12).unwrap_or(&commit.id);
+        Row::ok("policy", format!("{id} of {} (by {})", commit.branch, commit.via()))
+    }));
     let engine = match loaded.engine(&place.env) {
         Ok(engine) => Arc::new(engine),
         Err(error) => return found.failed("secrets", &error).done(),

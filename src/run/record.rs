@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
-    RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
+    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit,
+    RunArtifacts, RunRecord, RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
@@ -214,6 +214,7 @@ impl Run {
             web: progress.web,
             compared: progress.compared,
             policy: progress.policy,
+            elsewhere: progress.elsewhere.into_iter().map(|(path, reason)| ContentElsewhere { path, reason }).collect(),
         }
     }
 
@@ -290,6 +291,7 @@ impl Run {
             web: self.progress().web,
             compared: None,
             policy: None,
+            elsewhere: Vec::new(),
         }
     }
 }
@@ -333,13 +335,15 @@ fn fallback(unusable: &Unusable, forbidden: &Forbidden, opening: &Opening<'_>) -
 }
 
 fn unusable_error(unusable: &Unusable, instead: Option<&Path>) -> Error {
-    let failure = Failure::new(unusable.to_string())
-        .with("workdir", unusable.path.to_string_lossy())
-        .help("point --workdir, DIFFSAN_WORKDIR or `workdir` at a folder of diffsan's own");
-    Error::Config(match instead {
+    let failure = Failure::new(unusable.to_string()).with("workdir", unusable.path.to_string_lossy());
+    let failure = match instead {
         Some(path) => failure.with("fallback", path.to_string_lossy()),
         None => failure,
-    })
+    };
+    if unusable.is_full {
+        return Error::ArtifactWrite(failure.help("the disk is full: free some space, or point --workdir elsewhere"));
+    }
+    Error::Config(failure.help("point --workdir, DIFFSAN_WORKDIR or `workdir` at a folder of diffsan's own"))
 }
 
 fn output_name(output: Output) -> &'static str {

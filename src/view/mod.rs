@@ -1,6 +1,7 @@
 //! What people look at: the terminal, failures explained, reports.
 
 mod code_quality;
+mod contract;
 pub mod doctor;
 pub mod explain;
 mod html;
@@ -18,6 +19,7 @@ mod timeline;
 mod words;
 
 pub use code_quality::{code_quality, code_quality_baseline};
+pub use contract::{contract, contract_text};
 pub use html::{html, outcome};
 pub use markdown::markdown;
 

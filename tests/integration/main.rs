@@ -5,6 +5,7 @@
 mod agents;
 mod answers;
 mod apply;
+mod attacks;
 mod commands;
 mod configuration;
 mod context;
@@ -30,6 +31,7 @@ mod posting_runs;
 mod readers;
 mod report;
 mod report_browser;
+mod reviews;
 mod sandbox;
 mod scene;
 mod secrets;
