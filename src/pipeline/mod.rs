@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::gitlab::MergeRequest;
 use crate::prepare::Prepared;
 use crate::prior::{self, Prior};
+use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::Artifact;
@@ -36,7 +37,7 @@ pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{plan, post, report, validate};
 pub(crate) use source::client_config;
-use source::{Seen, connect, fetch};
+use source::{Seen, connect, fetch, issues};
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
@@ -91,7 +92,15 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
         return Ok(());
     }
-    let about = About { change: &change, prepared: &prepared, anchors: &anchors, prior: &prior, seen: seen.as_ref() };
+    let issues = issues(run, request, gitlab.as_ref(), seen.as_ref()).await;
+    let about = About {
+        change: &change,
+        prepared: &prepared,
+        anchors: &anchors,
+        prior: &prior,
+        seen: seen.as_ref(),
+        issues: &issues,
+    };
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
     if request.args.dry_run {
         run.note(|progress| progress.dry_run = true);
@@ -117,6 +126,7 @@ struct About<'a> {
     anchors: &'a Anchors,
     prior: &'a Prior,
     seen: Option<&'a Seen>,
+    issues: &'a [Issue],
 }
 
 impl About<'_> {
