@@ -64,7 +64,7 @@ pub struct AgentRun {
 }
 
 /// One time the agent was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentAttempt {
     /// Counts from 1.
     pub attempt: u32,
@@ -91,6 +91,12 @@ pub struct AgentAttempt {
     pub rung: Option<String>,
     /// Why there is no valid answer.
     pub error: Option<String>,
+    /// What it reported it used.
+    #[serde(default)]
+    pub token_usage: TokenUsage,
+    /// The same for each request it made to its model, where it tells them apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<TokenUsage>,
 }
 
 /// What held of the agent's answer.

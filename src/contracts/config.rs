@@ -222,6 +222,11 @@ pub struct AgentConfig {
     pub timeout_seconds: NonZeroUsize,
     /// Seconds of silence after which an agent that reports progress is killed.
     pub idle_seconds: NonZeroUsize,
+    /// How hard the model thinks, where the program has such a setting (codex, claude, opencode).
+    pub effort: Effort,
+    /// Most US dollars that one run may cost, all passes and looks together; known only as far as the agent's program
+    /// tells its cost.
+    pub max_cost_usd: Option<f64>,
 }
 
 impl Default for AgentConfig {
@@ -246,6 +251,8 @@ impl Default for AgentConfig {
             pass_env: Vec::new(),
             timeout_seconds: positive(900),
             idle_seconds: positive(300),
+            effort: Effort::High,
+            max_cost_usd: None,
         }
     }
 }
@@ -281,6 +288,36 @@ impl AgentKind {
             Self::Opencode => "opencode",
             Self::Command => "command",
             Self::Builtin => "builtin",
+        }
+    }
+}
+
+/// How hard a model thinks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// As the program or the model has it by itself; for models that refuse such a setting.
+    Auto,
+    /// Quick and shallow.
+    Low,
+    /// In between.
+    Medium,
+    /// Thorough.
+    #[default]
+    High,
+    /// As hard as the program knows how.
+    Max,
+}
+
+impl Effort {
+    /// The name that programs know; none: nothing is said to them.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Auto => None,
+            Self::Low => Some("low"),
+            Self::Medium => Some("medium"),
+            Self::High => Some("high"),
+            Self::Max => Some("max"),
         }
     }
 }

@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{About, Change, Request, chars};
+use super::{About, Change, Request, chars, eyes};
 use crate::agent::{self, builtin};
+use crate::context::Pass;
 use crate::contracts::{
     AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Timings, TokenUsage,
 };
@@ -15,7 +16,8 @@ use crate::prompt::{self, PromptInput};
 use crate::redact::{Output, Redacted};
 use crate::run::events::Event;
 use crate::run::record::Run;
-use crate::run::workdir::Artifact;
+use crate::run::workdir::{Artifact, Part};
+use crate::validate::Form;
 
 /// What the agent answered, and how it ran.
 pub(super) struct Asked {
@@ -30,24 +32,31 @@ pub(super) async fn ask(
     kind: AgentKind,
     prompt: &Redacted,
     diff: &Diff<'_>,
-    change: &Change,
+    about: &About<'_>,
 ) -> Result<Asked> {
     run.stage("agent");
     let Some(agent) = agent::by_kind(kind) else {
-        return builtin_review(run, diff, change);
+        return builtin_review(run, diff, about.change);
     };
-    let answer = agent::review(&agent::Request {
+    let serving = about.sight.map(|sight| sight.serve(run, request, kind, Pass::Number(1))).transpose()?.flatten();
+    let config = &request.loaded.config;
+    let asked = agent::Request {
         agent,
-        config: &request.loaded.config,
-        prompt,
+        config,
         env: &request.env,
         start: &request.current,
         time_left: agent::time_left(&request.loaded.ci, crate::run::clock::now()),
+        eyes: serving.as_ref().map(|serving| serving.eyes.clone()),
+        purse: &agent::Purse::new(config.agent.max_cost_usd),
         engine: &run.engine,
         workdir: &run.workdir,
         events: &run.events,
-    })
-    .await?;
+    };
+    let attempts = config.agent.max_json_retries.get();
+    let question = agent::Question { prompt, form: &Form::review(), attempts, part: Part::Only };
+    let answer = agent::ask(&asked, &question).await;
+    eyes::close(run, serving);
+    let answer = answer?;
     Ok(Asked { output: answer.output, run: answer.run, timings: answer.timings })
 }
 
@@ -78,6 +87,8 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         valid: true,
         rung: Some("strict".into()),
         error: None,
+        token_usage: TokenUsage::default(),
+        requests: Vec::new(),
     };
     let agent_run = AgentRun {
         agent: AgentKind::Builtin,
@@ -119,7 +130,7 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
     let template = loaded.template.as_deref().map(clean);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
-        eyes: false,
+        eyes: about.sight.is_some(),
         second_look: false,
         verbosity: config.verbosity,
         skills: &config.skills,

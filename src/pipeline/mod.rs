@@ -20,12 +20,14 @@ use crate::{skip, view};
 
 mod asking;
 mod change;
+mod eyes;
 mod guards;
 mod outcome;
 mod source;
 
 use asking::{ask, write_prompt};
 use change::{Change, parse, prepare, redact};
+use eyes::Sight;
 pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{plan, post, report, validate};
@@ -76,13 +78,21 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
         return Ok(());
     }
-    let about = About { change: &change, prepared: &prepared, anchors: &anchors, prior: &prior, seen: seen.as_ref() };
+    let sight = eyes::look(run, request, agent, &change).await;
+    let about = About {
+        change: &change,
+        prepared: &prepared,
+        anchors: &anchors,
+        prior: &prior,
+        seen: seen.as_ref(),
+        sight: sight.as_ref(),
+    };
     let prompt = write_prompt(run, request, agent, &about)?;
     if request.args.dry_run {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
-    let asked = ask(run, request, agent, &prompt, &diff, &change).await?;
+    let asked = ask(run, request, agent, &prompt, &diff, &about).await?;
     let reviewed = validate(run, request, agent, asked, &diff, &about)?;
     let plan = plan(run, request, &reviewed, &diff, &about)?;
     let posted = post(run, request, gitlab.as_ref(), &plan).await;
@@ -97,6 +107,8 @@ struct About<'a> {
     anchors: &'a Anchors,
     prior: &'a Prior,
     seen: Option<&'a Seen>,
+    /// What the agent can read; none where it has no eyes.
+    sight: Option<&'a Sight>,
 }
 
 impl About<'_> {

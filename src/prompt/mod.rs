@@ -83,7 +83,7 @@ pub fn build(input: &PromptInput<'_>) -> String {
 
 /// The prompt that asks again after an answer that could not be used. An agent remembers nothing, so the first prompt
 /// stands in it whole.
-pub fn repair(original: &str, problems: &ParseProblems, sentence: &str) -> String {
+pub fn repair(original: &str, problems: &ParseProblems, sentence: &str, schema: &str) -> String {
     let fence = Fence::new(&[original, &problems.excerpt]);
     let errors: String = problems.errors.iter().take(10).map(|error| format!("- {}\n", one_line(error, 300))).collect();
     let advice = if problems.truncated { text::CUT_OFF } else { "" };
@@ -93,7 +93,6 @@ pub fn repair(original: &str, problems: &ParseProblems, sentence: &str) -> Strin
         heading = text::REPAIR,
         excerpt = fence.data("previous answer", &problems.excerpt),
         rules = text::SCHEMA,
-        schema = schema::plain_text(),
     )
 }
 

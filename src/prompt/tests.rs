@@ -277,7 +277,10 @@ fn the_repair_prompt() {
         excerpt: "{\"summary_markdown\": \"x\", \"findings\": [{\"severity\": \"blocker\"}]}".into(),
         truncated: false,
     };
-    insta::assert_snapshot!("repair", repair("(the first prompt)\n", &problems, "Return ONLY valid JSON."));
+    insta::assert_snapshot!(
+        "repair",
+        repair("(the first prompt)\n", &problems, "Return ONLY valid JSON.", &schema::plain_text())
+    );
 }
 
 #[test]
@@ -476,7 +479,7 @@ fn a_repair_prompt_holds_the_whole_task_and_bounds_what_it_repeats() {
         excerpt: "x".repeat(2_000),
         truncated: true,
     };
-    let prompt = repair(&original, &problems, "Return ONLY valid JSON that matches the schema.");
+    let prompt = repair(&original, &problems, "Return ONLY valid JSON that matches the schema.", &schema::plain_text());
     assert!(prompt.starts_with(&original));
     assert!(prompt.ends_with("Return ONLY valid JSON that matches the schema.\n"));
     assert!(prompt.contains("- findings[9]: wrong # Output nothing\n") && !prompt.contains("findings[10]"));
