@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 
 use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs};
 use crate::config::{self, Environment, Loaded};
-use crate::contracts::{AgentKind, ReviewOutput};
+use crate::contracts::{AgentKind, Finding, ReviewOutput};
 use crate::error::{Error, Failure, Result};
 use crate::policy::{self, Start, trust};
 use crate::redact::{Engine, Output};
@@ -39,9 +39,44 @@ impl Place {
         let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
         match named {
             Some(path) => path.to_owned(),
+            // Where the artifacts are is no question for the network: the job says it, or the default holds.
+            None if policy::is_job(&args, &self.env) => config::early_workdir(&args, &self.env),
             None => preview(&args, self)
                 .map_or_else(|_| config::early_workdir(&args, &self.env), |loaded| loaded.config.workdir.into()),
         }
+    }
+
+    /// The folder of an earlier run, to look at it: the named one, one below it (as a job's artifacts have it), the
+    /// configured one here or at the repository's top, or the folder one stands in.
+    fn look(&self, named: Option<&Path>, common: &CommonArgs) -> Result<Workdir> {
+        let usual = self.workdir_path(named, common);
+        let mut places = vec![usual.clone()];
+        match named.or(common.workdir.as_deref()) {
+            Some(path) => places.push(path.join(".diffsan")),
+            None => {
+                places.push(PathBuf::from("."));
+                places.extend(config::repository_top(&self.current).map(|top| top.join(&usual)));
+            }
+        }
+        let look = |path: &PathBuf| Workdir::look(path, &self.current, Arc::clone(&self.engine)).ok();
+        let mut there = places.iter().filter_map(look);
+        there.by_ref().find(Workdir::has_run).or_else(|| look(&usual)).ok_or_else(|| {
+            Error::Config(
+                Failure::new(format!("there is no folder {}", usual.display()))
+                    .with("workdir", usual.to_string_lossy())
+                    .help("name the workdir of an earlier run, or run `diffsan review` first"),
+            )
+        })
+    }
+
+    /// The findings of the last review, and the folder they are in; none where there was no review.
+    fn findings(&self, common: &CommonArgs) -> (PathBuf, Vec<Finding>) {
+        let path = self.workdir_path(None, common);
+        let workdir = self.look(None, common).ok();
+        let review: Option<ReviewOutput> =
+            workdir.as_ref().and_then(|workdir| workdir.read_json(Artifact::Review).ok()?);
+        let folder = workdir.map_or(path, |workdir| workdir.path().to_owned());
+        (folder, review.map(|review| review.findings).unwrap_or_default())
     }
 
     fn open(&self, path: &Path) -> Result<Workdir> {
@@ -101,14 +136,30 @@ pub fn show_config(args: &ReviewArgs, place: &Place) -> Result<String> {
 
 /// `diffsan inspect`.
 pub fn show_run(args: &WorkdirArgs, place: &Place) -> Result<String> {
-    let path = place.workdir_path(args.path.as_deref(), &args.common);
-    let workdir = place.open(&path)?;
+    let workdir = place.look(args.path.as_deref(), &args.common)?;
     let inspection = inspect::inspect(&traces(&workdir));
     let text = match args.common.format {
         Format::Json => format!("{:#}\n", serde_json::to_value(&inspection).unwrap_or_default()),
         Format::Text | Format::Markdown => inspect::text(&inspection),
     };
     Ok(place.engine.redact(Output::Console, &text).into_string())
+}
+
+/// What a run did since so many events were seen.
+#[derive(Debug)]
+pub struct News {
+    pub live: bool,
+    pub events: usize,
+    pub text: String,
+}
+
+/// What is new in a run since so many events were seen, and whether it is still going.
+pub fn follow(args: &WorkdirArgs, place: &Place, seen: usize) -> Result<News> {
+    let workdir = place.look(args.path.as_deref(), &args.common)?;
+    let traces = traces(&workdir);
+    let text = inspect::news(&traces, seen);
+    let text = place.engine.redact(Output::Console, &text).into_string();
+    Ok(News { live: traces.is_live, events: traces.events.len(), text })
 }
 
 fn traces(workdir: &Workdir) -> Traces {
@@ -118,9 +169,15 @@ fn traces(workdir: &Workdir) -> Traces {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     };
+    let json = |artifact: Artifact| serde_json::from_str(&text(artifact)).ok();
+    // Asked before the files are read: a run that ends in between is then seen as it ended.
+    let is_live = workdir.is_live();
     Traces {
         workdir: workdir.path().to_string_lossy().into_owned(),
-        run: serde_json::from_str(&text(Artifact::Run)).ok(),
+        is_live,
+        run: json(Artifact::Run),
+        review: json(Artifact::Review),
+        truncation: json(Artifact::Truncation),
         events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         files: workdir.list(),
     }
@@ -137,16 +194,32 @@ pub fn explain(args: &ExplainArgs, place: &Place) -> Result<String> {
     if let Some(known) = explain::code(what) {
         return Ok(explain::text(&known));
     }
-    let path = place.workdir_path(None, &args.common);
-    let review: Option<ReviewOutput> =
-        place.open(&path).ok().and_then(|workdir| workdir.read_json(Artifact::Review).ok()?);
-    let finding = review.as_ref().and_then(|review| review.findings.iter().find(|finding| finding.finding_id == *what));
-    match finding {
-        Some(finding) => Ok(place.engine.redact(Output::Console, &explain::finding(finding)).into_string()),
-        None => Err(Error::Config(
+    let (path, findings) = place.findings(&args.common);
+    let finding = find(&findings, what, &path)?;
+    Ok(place.engine.redact(Output::Console, &explain::finding(finding)).into_string())
+}
+
+/// The finding of this id, or the only one whose id begins so, with or without its `f-`.
+fn find<'a>(findings: &'a [Finding], what: &str, path: &Path) -> Result<&'a Finding> {
+    let fits = |finding: &&Finding| {
+        let id = &finding.finding_id;
+        id == what || id.starts_with(what) || id.strip_prefix("f-").is_some_and(|id| id.starts_with(what))
+    };
+    let found: Vec<_> = findings.iter().filter(fits).collect();
+    let exact = found.iter().find(|finding| finding.finding_id == what);
+    match (exact, found.as_slice()) {
+        (Some(finding), _) | (None, [finding]) => Ok(finding),
+        (None, []) => Err(Error::Config(
             Failure::new(format!("`{what}` is no known code, and no finding of the review in {}", path.display()))
-                .help("`diffsan explain` lists the codes; review.json has the findings' ids"),
+                .help("`diffsan inspect` lists the findings with their ids, `diffsan explain` the codes"),
         )),
+        (None, several) => {
+            let ids: Vec<_> = several.iter().map(|finding| finding.finding_id.as_str()).collect();
+            Err(Error::Config(
+                Failure::new(format!("`{what}` is the beginning of several ids: {}", ids.join(", ")))
+                    .help("give one more letter of the id"),
+            ))
+        }
     }
 }
 
@@ -163,7 +236,7 @@ pub fn init(args: &InitArgs, place: &Place) -> Result<String> {
 pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
     let path = place.workdir_path(args.run.path.as_deref(), &args.run.common);
     if args.baseline {
-        let workdir = Workdir::create(&path, &place.forbidden(), Arc::clone(&place.engine))
+        let workdir = Workdir::add_to(&path, &place.forbidden(), Arc::clone(&place.engine))
             .map_err(|unusable| Error::Config(Failure::new(unusable.to_string())))?;
         workdir.foreign_json(Artifact::CodeQuality, view::code_quality_baseline())?;
         return Ok(format!("Wrote {}.\n", path.join(Artifact::CodeQuality.file_name()).display()));
@@ -179,6 +252,11 @@ pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
     let names = [Artifact::Html, Artifact::CodeQuality, Artifact::Sarif];
     let lines = names.iter().map(|artifact| format!("Wrote {}.\n", path.join(artifact.file_name()).display()));
     Ok(lines.collect())
+}
+
+/// `diffsan contract`.
+pub fn contract() -> String {
+    view::contract_text(&Cli::command())
 }
 
 /// `diffsan completions`.

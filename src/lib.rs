@@ -4,11 +4,12 @@
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time; [`policy`] says who decides. Everything else is
 //! a function from values to values:
-//! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
-//! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
+//! [`diff`], [`redact`], [`prepare`], [`passes`], [`look`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`],
+//! [`post`], [`verdict`], [`next`], [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
 pub mod agent;
+pub mod arguments;
 pub mod child;
 pub mod cli;
 pub mod commands;
@@ -19,6 +20,9 @@ pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod gitlab;
+pub mod look;
+pub mod next;
+pub mod passes;
 pub mod pipeline;
 pub mod policy;
 pub mod post;

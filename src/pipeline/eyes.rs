@@ -8,25 +8,28 @@ use crate::config::repository_top;
 use crate::context::{self, Budget, Pass, Recorder, Serving, Tree, TreeError};
 use crate::contracts::{AgentConfig, AgentKind, ContextTools};
 use crate::diff::git::Git;
-use crate::error::Result;
 use crate::run::events::Event;
 use crate::run::record::Run;
+use crate::run::workdir::Part;
 
 /// Programs that start others where neither diffsan nor its socket can be seen.
 const ELSEWHERE: &[&str] =
     &["docker", "podman", "nerdctl", "ssh", "kubectl", "flatpak", "lxc", "incus", "toolbox", "distrobox", "vagrant"];
 
-/// What an agent can read.
+/// What agents can read beyond the change.
 pub(super) struct Sight {
     tree: Arc<Tree>,
     budget: Budget,
 }
 
-/// What the agent can read in this run; none where it gets no tools. Where it could have had some, the run says why not.
-pub(super) async fn look(run: &Run, request: &Request, kind: AgentKind, change: &Change) -> Option<Sight> {
-    let config = &request.loaded.config.context;
-    let budget = Budget::new(config.max_calls, config.max_bytes)?;
-    if config.tools == ContextTools::Off || !can_be_sealed(kind) {
+/// What the agents of this run can read; none where none of them gets tools. Where one could have had some, the run says
+/// why not.
+pub(super) async fn open(run: &Run, request: &Request, first: AgentKind, change: &Change) -> Option<Sight> {
+    let config = &request.loaded.config;
+    let budget = Budget::new(config.context.max_calls, config.context.max_bytes)?;
+    let able = |kind: &AgentKind| can_be_sealed(*kind);
+    let kind = std::iter::once(first).chain(config.review.second_agent).find(able)?;
+    if config.context.tools == ContextTools::Off {
         return None;
     }
     match tree(run, request, kind, change).await {
@@ -39,17 +42,38 @@ pub(super) async fn look(run: &Run, request: &Request, kind: AgentKind, change: 
 }
 
 impl Sight {
-    /// A server for one pass or look, with the whole budget; it ends when it is dropped.
-    pub(super) fn serve(&self, run: &Run, request: &Request, kind: AgentKind, pass: Pass) -> Result<Option<Serving>> {
-        let recorder =
-            Recorder::new(&run.workdir, Arc::clone(&run.engine), |text| tracing::debug!(text, "the agent reads"))?;
-        let served = std::env::current_exe().and_then(|program| {
+    /// Whether an agent of this kind gets the tools.
+    pub(super) fn is_for(&self, request: &Request, kind: AgentKind) -> bool {
+        can_be_sealed(kind) && elsewhere(&request.loaded.config.agent, kind).is_none()
+    }
+
+    /// A server for one question, with a whole budget; it ends when it is dropped.
+    pub(super) fn serve(&self, run: &Run, request: &Request, kind: AgentKind, part: Part) -> Option<Serving> {
+        if !self.is_for(request, kind) {
+            return None;
+        }
+        let console = run.console.clone();
+        let recorder = Recorder::new(&run.workdir, Arc::clone(&run.engine), move |text| console.activity(text));
+        let served = recorder.map_err(|error| error.to_string()).and_then(|recorder| {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
             let (tree, budget) = (Arc::clone(&self.tree), self.budget.clone());
-            context::serve(tree, budget, pass, Arc::new(recorder), program, &places(request))
+            let served = context::serve(tree, budget, pass(part), Arc::new(recorder), program, &places(request));
+            served.map_err(|error| error.to_string())
         });
-        Ok(served
-            .inspect_err(|error| run.events.emit(Event::Warning { message: blind(kind, &error.to_string()) }))
-            .ok())
+        served.inspect_err(|why| run.events.emit(Event::Warning { message: blind(kind, why) })).ok()
+    }
+
+    /// Whether a file of the tree has that line.
+    pub(super) fn has_line(&self, path: &str, line: u32) -> bool {
+        context::has_line(&self.tree, path, line)
+    }
+}
+
+fn pass(part: Part) -> Pass {
+    match part {
+        Part::Only => Pass::Number(1),
+        Part::Pass(number) => Pass::Number(number),
+        Part::Look | Part::LookAgain => Pass::Look,
     }
 }
 

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
-    Severity, SkipReason, TokenUsage, VerdictCounts,
+    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit,
+    RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
@@ -34,6 +34,12 @@ pub struct Run {
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     pub stage: Option<&'static str>,
+    /// This is a GitLab job: whoever reads about it cannot type a command there.
+    pub in_job: bool,
+    /// The flags it was started with.
+    pub args: Vec<String>,
+    /// Id of the worst finding.
+    pub worst: Option<String>,
     pub fingerprint: Option<Fingerprint>,
     pub skip_reasons: Vec<SkipReason>,
     pub diagnostics: Vec<ErrorInfo>,
@@ -70,6 +76,8 @@ pub struct Opening<'a> {
     pub ci: bool,
     /// Go on with an earlier run instead of starting a new one.
     pub resume: bool,
+    /// The flags it was started with, to name them again.
+    pub args: Vec<String>,
 }
 
 impl Run {
@@ -109,7 +117,11 @@ impl Run {
             console: opening.console,
             id,
             started: Instant::now(),
-            progress: Mutex::default(),
+            progress: Mutex::new(Progress {
+                in_job: opening.env.get("GITLAB_CI").is_some(),
+                args: opening.args.clone(),
+                ..Progress::default()
+            }),
         };
         if !opening.resume {
             // A run that is killed outright leaves this, not the record of an earlier run and not nothing.
@@ -120,6 +132,8 @@ impl Run {
             ci: opening.ci,
             workdir: run.workdir.path().to_string_lossy().into_owned(),
             command: opening.command,
+            args: opening.args,
+            job: opening.env.get("GITLAB_CI").map(|_| opening.env.get("CI_JOB_URL").unwrap_or_default().to_owned()),
         });
         Ok((run, problem))
     }
@@ -135,6 +149,11 @@ impl Run {
         self.events.emit(Event::StageStarted { stage: name });
         self.console.stage(name);
         crate::run::fault::point(name);
+    }
+
+    /// What the agent is doing now, for a person who watches.
+    pub fn activity(&self, text: &str) {
+        self.console.activity(self.engine.redact(Output::Console, text).as_str());
     }
 
     /// Goes on from what an earlier run recorded in the same folder.
@@ -189,6 +208,7 @@ impl Run {
             privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
             policy: progress.policy,
+            elsewhere: progress.elsewhere.into_iter().map(|(path, reason)| ContentElsewhere { path, reason }).collect(),
         }
     }
 
@@ -263,6 +283,7 @@ impl Run {
             privacy_audit: None,
             token_usage: None,
             policy: None,
+            elsewhere: Vec::new(),
         }
     }
 }
@@ -287,7 +308,7 @@ fn fallback(unusable: &Unusable, forbidden: &Forbidden, opening: &Opening<'_>) -
         )
     })?;
     let path = forbidden.current.join(folder.path());
-    opening.console.message(&format!("diffsan: {unusable}; the record of this run is in {}\n", path.display()));
+    opening.console.message(&format!("diffsan: the record of this run is in {}\n", path.display()));
     Ok(folder)
 }
 

@@ -100,11 +100,14 @@ enum Refusal {
     Invalid(Vec<String>),
 }
 
+/// The answer that an object is, or what is wrong with it.
+type Verdict<T> = Result<Parsed<T>, Vec<String>>;
+
 /// An object that is meant as an answer.
 struct Candidate<T> {
     place: Range<usize>,
     value: Value,
-    verdict: Result<Parsed<T>, Vec<String>>,
+    verdict: Verdict<T>,
 }
 
 fn extract<T: Reply>(text: &str, form: &Form<T>, shown: &Shown) -> Result<Parsed<T>, Refusal> {
@@ -182,7 +185,7 @@ fn disagreement<T: Reply>(text: &str, left: &Candidate<T>, right: &Candidate<T>,
 }
 
 /// The answer an object is, or what is wrong with it; nothing when it is not meant as one.
-fn judge<T: Reply>(object: &str, form: &Form<T>) -> Option<(Value, Result<Parsed<T>, Vec<String>>)> {
+fn judge<T: Reply>(object: &str, form: &Form<T>) -> Option<(Value, Verdict<T>)> {
     let syntax = match serde_json::from_str::<Value>(object) {
         Ok(value) => {
             return match unique::from_str(object) {
@@ -207,11 +210,7 @@ fn judge<T: Reply>(object: &str, form: &Form<T>) -> Option<(Value, Result<Parsed
     }
 }
 
-fn judge_value<T: Reply>(
-    value: Value,
-    form: &Form<T>,
-    rung: &'static str,
-) -> Option<(Value, Result<Parsed<T>, Vec<String>>)> {
+fn judge_value<T: Reply>(value: Value, form: &Form<T>, rung: &'static str) -> Option<(Value, Verdict<T>)> {
     if form.is_answer(&value) {
         let verdict = accept(&value, form).map(|output| Parsed { output, rung });
         return Some((value, verdict));

@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod attacks;
 mod commands;
 mod configuration;
 mod context;
@@ -19,13 +20,17 @@ mod forge;
 mod gitlab;
 mod gitlab_client;
 mod gitlab_tls;
+mod next_steps;
 mod policy;
 mod posting;
 mod posting_runs;
+mod readers;
 mod report;
 mod report_browser;
+mod reviews;
 mod sandbox;
 mod scene;
 mod secrets;
+mod terminal;
 mod tidy;
 mod view;

@@ -52,6 +52,7 @@ fn pure_modules_touch_no_file_environment_network_clock_or_runtime() {
         "src/skip",
         "src/validate",
         "src/verdict",
+        "src/next",
         "src/redact/",
         "src/post/plan",
         "src/post/position",

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::contracts::{
-    Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput, RunRecord,
-    Severity, Side, TruncationReport, Validation,
+    ContextCall, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput,
+    RunRecord, Severity, Side, TruncationReport, Validation,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
@@ -28,6 +28,9 @@ pub struct Shown {
     pub plan: Option<PostPlan>,
     pub post: Option<PostResults>,
     pub events: Vec<EventRecord>,
+    /// What the agent asked to read.
+    #[serde(default)]
+    pub context: Vec<ContextCall>,
 }
 
 impl Shown {
@@ -63,6 +66,7 @@ impl Shown {
             post: workdir.read_json(Artifact::PostResults)?,
             // A run that is still writing, or was killed, may have left half a line.
             events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            context: text(Artifact::Context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         }))
     }
 
@@ -93,6 +97,7 @@ impl Shown {
             (there(counts.summary), "in the summary"),
             (there(counts.repeated), "said before"),
             (counts.rejected, "rejected"),
+            (counts.dropped, "looked at and dropped"),
         ];
         let words = words.iter().filter(|(count, _)| *count > 0);
         words.map(|(count, place)| format!("{} {place}", thousands(*count))).collect()
@@ -314,6 +319,16 @@ pub(super) fn decision_name(decision: Decision) -> &'static str {
 /// Text of others for a reader: nothing in it can drive a terminal or reorder a line.
 pub(super) fn clean(text: &str) -> String {
     sanitize::visible(text, &mut sanitize::Counts::new())
+}
+
+/// The first sentence of a finding, without its marks.
+pub(super) fn title(markdown: &str) -> String {
+    /// Most characters of a title.
+    const TITLE: usize = 160;
+    let first = markdown.trim().lines().next().unwrap_or_default();
+    let title = one_line(first).replace("**", "").replace('`', "");
+    let sentence = title.find(". ").map_or(title.as_str(), |end| &title[..=end]);
+    crate::error::clip(sentence, TITLE)
 }
 
 /// Text of others on one line.
