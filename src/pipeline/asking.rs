@@ -123,7 +123,7 @@ fn write_prompt(
     let elsewhere = passes.division.elsewhere(diff, pass);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
-        eyes: false,
+        eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
         second_look: look::looker(request, kind).is_some(),
         verbosity: settings.verbosity,
         skills: &settings.skills,

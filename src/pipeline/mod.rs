@@ -23,6 +23,7 @@ use crate::{skip, view};
 mod asking;
 mod caller;
 mod change;
+mod eyes;
 mod guards;
 mod look;
 mod outcome;
@@ -32,6 +33,7 @@ mod source;
 use asking::write_prompts;
 use caller::Caller;
 use change::{Change, prepare, redact};
+use eyes::Sight;
 use look::{looker, second_look};
 pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
@@ -93,6 +95,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         return Ok(());
     }
     let issues = issues(run, request, gitlab.as_ref(), seen.as_ref()).await;
+    let sight = eyes::open(run, request, agent, &change).await;
     let about = About {
         change: &change,
         prepared: &prepared,
@@ -100,13 +103,14 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         prior: &prior,
         seen: seen.as_ref(),
         issues: &issues,
+        sight: sight.as_ref(),
     };
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
     if request.args.dry_run {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
-    let caller = Caller::new(run, request, agent);
+    let caller = Caller::new(run, request, agent, sight.as_ref());
     let asked = passes::ask(&caller, agent, &prompts, &passes, &diff, &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
@@ -127,6 +131,8 @@ struct About<'a> {
     prior: &'a Prior,
     seen: Option<&'a Seen>,
     issues: &'a [Issue],
+    /// What agents can read beyond the change.
+    sight: Option<&'a Sight>,
 }
 
 impl About<'_> {
