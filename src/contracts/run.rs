@@ -270,6 +270,9 @@ pub struct VerdictCounts {
     pub rejected: u64,
     /// Said by an earlier run already.
     pub repeated: u64,
+    /// Looked at a second time and dropped.
+    #[serde(default)]
+    pub dropped: u64,
 }
 
 /// Whether findings stop the pipeline.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
+use super::passes::Passes;
 use super::{Request, chars};
 use crate::contracts::{
     Anchors, DiffBundle, DiffSource, FileEntry, Fingerprint, RawDiff, RedactionMatch, RedactionReport, Side,
@@ -12,6 +13,7 @@ use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
 use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
+use crate::passes::{self, Bounds};
 use crate::policy;
 use crate::prepare::{self, Prepared, Rules};
 use crate::redact::{self, Output, Redacted};
@@ -123,7 +125,7 @@ pub(super) async fn prepare(
     request: &Request,
     change: &Change,
     diff: &Diff<'_>,
-) -> Result<(Prepared, Anchors)> {
+) -> Result<(Prepared, Anchors, Passes)> {
     run.stage("prepare");
     let config = &request.loaded.config;
     let marks = match change.source.kind.as_str() {
@@ -140,12 +142,18 @@ pub(super) async fn prepare(
         _ => BTreeMap::new(),
     };
     let rules = Rules::new(&config.limits, &config.truncation, marks);
-    let mut prepared = prepare::prepare(change.text.as_str(), diff, &rules).map_err(|error| {
+    let bad_glob = |error: prepare::GlobError| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
-    })?;
-    let text = run.engine.redact_scanned_diff(Output::Prompt, &prepared.text);
-    run.workdir.text(Artifact::PreparedDiff, &text)?;
-    prepared.text = text.into_string();
+    };
+    let bounds =
+        Bounds { max_chars: rules.max_diff_chars, max_files: rules.max_files, max_passes: rules.max_passes, parts: 1 };
+    let division = passes::divide(diff, &prepare::candidates(diff, &rules).map_err(bad_glob)?, &bounds);
+    let (mut prepared, texts) =
+        prepare::prepare_passes(change.text.as_str(), diff, &rules, &division).map_err(bad_glob)?;
+    let clean = |text: &String| run.engine.redact_scanned_diff(Output::Prompt, text).into_string();
+    let texts: Vec<String> = texts.iter().map(clean).collect();
+    prepared.text = texts.concat();
+    run.workdir.text(Artifact::PreparedDiff, &run.engine.redact_scanned_diff(Output::Artifact, &prepared.text))?;
     if !prepared.adds_up(diff) {
         return Err(broken("the prepared diff"));
     }
@@ -165,5 +173,5 @@ pub(super) async fn prepare(
         files: prepared.report.final_files,
         ignored: prepared.report.ignored_total,
     });
-    Ok((prepared, anchors))
+    Ok((prepared, anchors, Passes { division, texts }))
 }

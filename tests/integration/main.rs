@@ -27,6 +27,7 @@ mod posting_runs;
 mod readers;
 mod report;
 mod report_browser;
+mod reviews;
 mod sandbox;
 mod scene;
 mod secrets;
