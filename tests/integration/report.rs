@@ -384,10 +384,11 @@ fn told() -> Shown {
         "reviews": 2,
     }))
     .unwrap();
-    shown.context = vec![
-        json!({ "tool": "read_file", "arguments": { "path": "src/a.py", "from": 1, "to": 80 }, "lines": 80, "bytes": 2100, "redactions": 1 }),
-        json!({ "tool": "search", "arguments": { "pattern": "<script>", "glob": null }, "lines": 3, "bytes": 90, "redactions": 0 }),
-    ];
+    shown.context = serde_json::from_value(json!([
+        { "ts": "2026-01-01T00:00:00Z", "pass": "1", "duration_ms": 1, "tool": "read_file", "arguments": { "path": "src/a.py", "from": 1, "to": 80 }, "lines": 80, "bytes": 2100, "redactions": 1 },
+        { "ts": "2026-01-01T00:00:00Z", "pass": "1", "duration_ms": 1, "tool": "search", "arguments": { "pattern": "<script>", "glob": null }, "lines": 3, "bytes": 90, "redactions": 0 },
+    ]))
+    .unwrap();
     shown
 }
 

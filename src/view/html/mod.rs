@@ -9,7 +9,8 @@ use sha2::{Digest as _, Sha256};
 use super::shown::{self, LeftOut, Shown, counted, duration, one_line, thousands};
 use super::{links, rich, timeline};
 use crate::contracts::{
-    Conversation, ConversationItem, Coverage, Decision, EventRecord, GateStatus, RejectedFinding, RunRecord, Severity,
+    ContextCall, Conversation, ConversationItem, Coverage, Decision, EventRecord, GateStatus, RejectedFinding,
+    RunRecord, Severity,
 };
 use crate::error::{Error, Failure, Result, clip};
 use model::{Card, DiffRow, Entry, FileView};
@@ -331,8 +332,9 @@ fn story(conversation: &Conversation, room: &Room) -> Option<Story> {
     Some(Story { since, parts })
 }
 
-/// One line of `context.jsonl`, whatever else it holds.
-fn read(call: &Value) -> Read {
+/// One call of the agent.
+fn read(call: &ContextCall) -> Read {
+    let call = serde_json::to_value(call).unwrap_or_default();
     let word = |value: &Value| match value {
         Value::String(text) => one_line(text),
         Value::Null => String::new(),

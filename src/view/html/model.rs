@@ -281,7 +281,7 @@ impl Page<'_> {
             quote: finding.quote.as_deref().filter(|_| alone).map(|quote| clip(&code_text(quote.trim()), LINE)),
             unplaced: finding.unplaced.as_deref().map(one_line),
             patch: patch.map(|patch| changed(&clip(patch, self.room.body))).unwrap_or_default(),
-            apply: patch.filter(|patch| patch.len() <= self.room.body).map(|patch| Apply {
+            apply: patch.filter(|patch| patch.len() <= self.room.body && shown::can_apply(patch)).map(|patch| Apply {
                 command: shown::apply_command(finding, self.workdir.as_deref()),
                 patch: shown::clean(patch),
             }),

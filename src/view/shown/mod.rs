@@ -7,8 +7,8 @@ use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::contracts::{
-    Conversation, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput,
-    RunRecord, Severity, Side, TruncationReport, Validation,
+    AgentCall, ContextCall, Conversation, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults,
+    RedactionReport, ReviewOutput, RunRecord, Severity, Side, TruncationReport, Validation,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
@@ -33,9 +33,9 @@ pub struct Shown {
     /// What became of earlier findings.
     #[serde(default)]
     pub conversation: Option<Conversation>,
-    /// What the agent asked for, as `context.jsonl` has it.
+    /// What the agent asked to read.
     #[serde(default)]
-    pub context: Vec<Value>,
+    pub context: Vec<ContextCall>,
 }
 
 impl Shown {
@@ -72,20 +72,8 @@ impl Shown {
             // A run that is still writing, or was killed, may have left half a line.
             events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
             conversation: workdir.read_json(Artifact::Conversation).unwrap_or_default(),
-            context: Self::context(workdir),
+            context: text(Artifact::Context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         }))
-    }
-
-    /// What the agent asked for, in all passes.
-    pub fn context(workdir: &Workdir) -> Vec<Value> {
-        let names = workdir.list().into_iter().map(|(name, _)| name);
-        let names = names.filter(|name| name.starts_with("context") && name.ends_with(".jsonl"));
-        let text = |name: String| {
-            let bytes = workdir.read(&name).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
-        let lines = names.map(text).collect::<Vec<_>>().join("\n");
-        lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// Where the reviewed files stand in GitLab; none outside a job.
@@ -358,6 +346,11 @@ pub(super) fn clean(text: &str) -> String {
     sanitize::visible(text, &mut sanitize::Counts::new())
 }
 
+/// Whether a suggested change can be applied: where a secret was replaced, the file has other lines.
+pub(super) fn can_apply(patch: &str) -> bool {
+    !patch.contains(crate::redact::TOKEN)
+}
+
 /// The command that takes a suggested change over.
 pub(super) fn apply_command(finding: &Finding, workdir: Option<&str>) -> String {
     let command = format!("diffsan apply {}", one_line(&finding.finding_id));
@@ -453,7 +446,19 @@ pub(super) fn tokens(shown: &Shown) -> Option<String> {
     if let Some(cost) = usage.cost_usd {
         words.push(format!("${cost:.4}"));
     }
+    let calls = &shown.review.meta.calls;
+    if calls.len() > 1 {
+        let each: Vec<String> = calls.iter().map(one_call).collect();
+        words.push(format!("{} calls ({})", calls.len(), each.join("; ")));
+    }
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// `second look: 12.3 s, $0.0100`.
+fn one_call(call: &AgentCall) -> String {
+    let cost = call.token_usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let failed = if call.error.is_some() { ", no answer" } else { "" };
+    format!("{}: {}{cost}{failed}", call.part, duration(call.duration_ms))
 }
 
 /// `5 of 7 hunks in 3 of 4 files`.

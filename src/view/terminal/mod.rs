@@ -147,8 +147,10 @@ impl Page {
         }
         if let Some(patch) = &finding.suggested_patch {
             self.patch(&patch.content);
-            let command = shown::apply_command(finding, shown.workdir().as_deref());
-            self.dim_wrapped(&command, "    ");
+            if shown::can_apply(&patch.content) {
+                let command = shown::apply_command(finding, shown.workdir().as_deref());
+                self.dim_wrapped(&command, "    ");
+            }
         }
     }
 
