@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::contracts::{
-    Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, NextAction, Severity, Verdict, VerdictCounts,
+    Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, LeftOut, NextAction, Severity, Verdict, VerdictCounts,
 };
 use crate::run::record::Progress;
 
@@ -39,7 +39,29 @@ pub fn headline_of(progress: &Progress) -> String {
 
 /// Whether part of the change was not shown to the agent.
 pub fn is_partial(coverage: &Coverage) -> bool {
-    coverage.hunks_cut + coverage.hunks_dropped + coverage.hunks_unavailable > 0
+    coverage.hunks_cut + coverage.hunks_dropped + coverage.hunks_unavailable + coverage.hunks_binary > 0
+}
+
+/// What was not reviewed, counted by what kept it from the agent; empty when every hunk was sent in full.
+pub fn not_reviewed(coverage: &Coverage) -> String {
+    let counted = |count: u64, one: &str, more: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {more}")),
+    };
+    let files = |why: LeftOut| coverage.not_reviewed.iter().filter(|file| file.why == why).count() as u64;
+    // The list of files is capped; then hunks tell more.
+    let ignored = files(LeftOut::Ignored);
+    let parts = [
+        counted(coverage.hunks_binary, "binary file", "binary files"),
+        counted(coverage.hunks_cut + coverage.hunks_dropped, "hunk beyond the limits", "hunks beyond the limits"),
+        counted(coverage.hunks_unavailable, "file that GitLab did not hand out", "files that GitLab did not hand out"),
+        match coverage.not_reviewed_total > coverage.not_reviewed.len() as u64 || ignored == 0 {
+            true => counted(coverage.hunks_ignored, "ignored hunk", "ignored hunks"),
+            false => counted(ignored, "ignored file", "ignored files"),
+        },
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// `1 critical, 2 low`.
@@ -78,11 +100,17 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
         if counts.findings == 1 { "" } else { "s" },
         if counts.findings == 0 { String::new() } else { format!(" ({})", severities(counts)) }
     );
-    let partial = if is_partial(&progress.coverage) { "; part of the change was not reviewed" } else { "" };
+    let rest = not_reviewed(&progress.coverage);
+    let partial = match is_partial(&progress.coverage) {
+        true => format!("; part of the change was not reviewed ({rest})"),
+        false if rest.is_empty() => String::new(),
+        false => format!("; not reviewed: {rest}"),
+    };
     match decision {
-        Decision::Passed => "No findings; the whole change was reviewed".into(),
+        Decision::Passed if progress.coverage.is_whole() => "No findings; the whole change was reviewed".into(),
+        Decision::Passed => format!("No findings{partial}"),
         Decision::ReviewRequired => format!("{findings}{partial}"),
-        Decision::InsufficientEvidence => "No findings, but part of the change was not reviewed".into(),
+        Decision::InsufficientEvidence => format!("No findings, but part of the change was not reviewed ({rest})"),
         Decision::Blocked => {
             let bound = progress.fail_on.map(Severity::name).unwrap_or_default();
             format!("Blocked: {findings}, and the gate stops at {bound}{partial}")

@@ -12,6 +12,7 @@ mod header;
 mod heal;
 mod parse;
 mod path;
+pub mod private;
 
 pub use parse::{ParseError, ParseReason};
 

@@ -80,7 +80,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
-    let asked = ask(run, request, agent, &prompt, &diff, &change).await?;
+    let asked = ask(run, request, agent, &prompt, &prepared.shown(&diff), &change).await?;
     let reviewed = validate(run, request, agent, asked, &diff, &about)?;
     let plan = plan(run, request, &reviewed, &diff, &about)?;
     let posted = post(run, request, gitlab.as_ref(), &plan).await;

@@ -9,6 +9,7 @@ mod configuration;
 mod contract;
 mod diff_fetch_ci;
 mod diff_fetch_local;
+mod diff_hidden;
 mod diff_parse;
 mod diff_prepare;
 mod diff_runs;
