@@ -37,6 +37,8 @@ pub enum Command {
     Init(InitArgs),
     /// Print the merged configuration with the source of every value.
     Config(ConfigArgs),
+    /// Show what the repository's settings would start or send where, and remember that you agree.
+    Trust(TrustArgs),
     /// Print the JSON Schema of an artifact, the config or the agent's answer; without a name, the list.
     Schema(SchemaArgs),
     /// Explain a finding of the last review, or an error, skip or check code.
@@ -131,6 +133,19 @@ pub enum Format {
 pub struct ConfigArgs {
     #[command(flatten)]
     pub review: ReviewArgs,
+}
+
+/// What `trust` takes.
+#[derive(Debug, Clone, Args)]
+pub struct TrustArgs {
+    /// Agree without being asked.
+    #[arg(short, long, conflicts_with = "forget")]
+    pub yes: bool,
+    /// Take an earlier agreement back.
+    #[arg(long)]
+    pub forget: bool,
+    #[command(flatten)]
+    pub common: CommonArgs,
 }
 
 /// What `schema` takes.

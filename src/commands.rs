@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use clap::CommandFactory as _;
 
-use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, WorkdirArgs};
-use crate::config::{self, Environment};
+use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs};
+use crate::config::{self, Environment, Loaded};
 use crate::contracts::{AgentKind, ReviewOutput};
 use crate::error::{Error, Failure, Result};
+use crate::policy::{self, Start, trust};
 use crate::redact::{Engine, Output};
+use crate::run::console::{Console, ConsoleStyle};
+use crate::run::events::Events;
 use crate::run::workdir::{Artifact, Forbidden, Workdir};
 use crate::view::inspect::Traces;
 use crate::view::{self, explain, init, inspect};
@@ -36,7 +39,7 @@ impl Place {
         let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
         match named {
             Some(path) => path.to_owned(),
-            None => config::load(&args, &self.env, &self.current)
+            None => preview(&args, self)
                 .map_or_else(|_| config::early_workdir(&args, &self.env), |loaded| loaded.config.workdir.into()),
         }
     }
@@ -52,9 +55,46 @@ impl Place {
     }
 }
 
+/// Events that nobody is told: for commands that leave no record.
+pub fn silent(place: &Place) -> Events {
+    let style = ConsoleStyle { level: crate::contracts::Level::Error, ..Default::default() };
+    Events::new(String::new(), None, Console::new(style), Arc::clone(&place.engine))
+}
+
+/// The configuration that a run would have.
+fn preview(args: &ReviewArgs, place: &Place) -> Result<Loaded> {
+    let events = silent(place);
+    let start = Start { args, env: &place.env, current: &place.current, events: &events };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))?;
+    runtime.block_on(policy::preview(start))
+}
+
+/// `diffsan trust`: `console` shows what is to be agreed to before it is asked.
+pub fn trust(args: &TrustArgs, place: &Place, console: &Console) -> Result<String> {
+    let review = ReviewArgs { common: args.common.clone(), ..ReviewArgs::default() };
+    let events = silent(place);
+    let start = Start { args: &review, env: &place.env, current: &place.current, events: &events };
+    let subject = trust::subject(start)?;
+    if args.forget {
+        let known = trust::forget(&subject, start)?;
+        return Ok(if known { "Forgotten.\n" } else { "There was no agreement.\n" }.to_owned());
+    }
+    console.result(place.engine.redact(Output::Console, &trust::shown(&subject)).as_str());
+    if !args.yes && !console.agrees("\nMay diffsan do this in this repository? [y/N] ") {
+        return Err(Error::Config(
+            Failure::new("nothing was agreed to").help("`diffsan trust --yes` agrees where nobody can be asked"),
+        ));
+    }
+    let file = trust::remember(&subject, start)?;
+    Ok(format!("\nRemembered in {}. A change of these files asks again.\n", file.display()))
+}
+
 /// `diffsan config`.
 pub fn show_config(args: &ReviewArgs, place: &Place) -> Result<String> {
-    let loaded = config::load(args, &place.env, &place.current)?;
+    let loaded = preview(args, place)?;
     let text = view::config(&loaded, args.common.format);
     Ok(place.engine.redact(Output::Console, &text).into_string())
 }

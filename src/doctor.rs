@@ -14,16 +14,19 @@ use crate::diff::git::Git;
 use crate::error::Error;
 use crate::gitlab::Client;
 use crate::pipeline::{self, Request};
+use crate::policy;
 use crate::run::workdir::{Forbidden, Workdir};
 use crate::view::doctor::Row;
 
 /// Every check, in the order of a run.
 pub async fn examine(args: &ReviewArgs, place: &Place) -> Vec<Row> {
-    let loaded = match config::load(args, &place.env, &place.current) {
+    let events = crate::commands::silent(place);
+    let start = policy::Start { args, env: &place.env, current: &place.current, events: &events };
+    let loaded = match policy::load(start).await {
         Ok(loaded) => loaded,
         Err(error) => return vec![failed("config", &error, place)],
     };
-    let file = loaded.file.as_ref().map_or("no file, defaults only".into(), |path| path.display().to_string());
+    let file = loaded.policy.file().unwrap_or("no file, defaults only").to_owned();
     let mut rows = vec![Row::ok("config", file)];
     rows.extend(loaded.warnings.iter().map(|warning| Row::warn("config", warning, "rename or unset the variable")));
     rows.push(workdir(&loaded, place));
@@ -197,10 +200,11 @@ async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
     if !config.mode.ci || !config.gitlab.enabled {
         return vec![Row::skip("gitlab", "this run does not talk to GitLab")];
     }
-    let client = match pipeline::client_config(request).and_then(|config| Client::new(config, silent(place))) {
-        Ok(client) => client,
-        Err(error) => return vec![failed("gitlab", &error, place)],
-    };
+    let client =
+        match pipeline::client_config(request).and_then(|config| Client::new(config, crate::commands::silent(place))) {
+            Ok(client) => client,
+            Err(error) => return vec![failed("gitlab", &error, place)],
+        };
     let (usable, token, user, merge_request) =
         tokio::join!(client.check_token(), client.token_info(), client.current_user(), client.merge_request());
     let mut rows = Vec::new();
@@ -248,13 +252,6 @@ fn role(level: Option<u32>) -> Row {
         ),
         None => Row::warn("token role", "it cannot be read", "nothing if the merge request can be read"),
     }
-}
-
-/// Retries are not worth an event here.
-fn silent(place: &Place) -> crate::run::events::Events {
-    let style = crate::run::console::ConsoleStyle { level: crate::contracts::Level::Error, ..Default::default() };
-    let console = crate::run::console::Console::new(style);
-    crate::run::events::Events::new(String::new(), None, console, Arc::clone(&place.engine))
 }
 
 fn failed(check: &'static str, error: &Error, place: &Place) -> Row {

@@ -2,7 +2,8 @@
 //!
 //! A run is a line of stages: [`pipeline`] has them in order. Effects have one door each: [`config`] reads the
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
-//! writes files, [`run::console`] prints, [`run::clock`] tells the time. Everything else is a function from values to values:
+//! writes files, [`run::console`] prints, [`run::clock`] tells the time; [`policy`] says who decides. Everything else is
+//! a function from values to values:
 //! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
 //! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
@@ -18,6 +19,7 @@ pub mod doctor;
 pub mod error;
 pub mod gitlab;
 pub mod pipeline;
+pub mod policy;
 pub mod post;
 pub mod prepare;
 pub mod prior;

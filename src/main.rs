@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs};
+use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs, TrustArgs};
 use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
 use diffsan::contracts::{Level, RunRecord, SecretsConfig};
 use diffsan::error::{Error, Failure, Result, Signal};
 use diffsan::pipeline::{self, Request};
+use diffsan::policy::{self, Start};
 use diffsan::redact::{Engine, Output, Settings};
 use diffsan::run::console::{ColourChoice, Console, ConsoleStyle};
 use diffsan::run::progress::Progress;
@@ -43,6 +44,7 @@ fn run(cli: Cli) -> u8 {
             record(&review, &Task::Post { workdir: args.path })
         }
         Some(Command::Doctor(args)) => doctor(&args),
+        Some(Command::Trust(args)) => trust(&args),
         Some(Command::Inspect(args)) => answer(&args.common, |place| commands::show_run(&args, place)),
         Some(Command::Report(args)) => answer(&args.run.common, |place| commands::report(&args, place)),
         Some(Command::Init(args)) => answer(&CommonArgs::default(), |place| commands::init(&args, place)),
@@ -68,7 +70,8 @@ fn answer(common: &CommonArgs, command: impl FnOnce(&Place) -> Result<String>) -
     let console = Console::new(style(common, None));
     let env = Environment::read();
     let engine = Arc::new(default_engine(&env));
-    let result = current_dir().and_then(|current| command(&Place { env, current, engine: Arc::clone(&engine) }));
+    let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
+    let result = place(&args, env, &engine).and_then(|place| command(&place));
     match result {
         Ok(text) => {
             console.result(&text);
@@ -86,7 +89,7 @@ fn doctor(args: &ReviewArgs) -> u8 {
     let env = Environment::read();
     let engine = Arc::new(default_engine(&env));
     let examined = runtime().and_then(|runtime| {
-        let place = Place { env, current: current_dir()?, engine: Arc::clone(&engine) };
+        let place = place(args, env, &engine)?;
         Ok(runtime.block_on(diffsan::doctor::examine(args, &place)))
     });
     match examined {
@@ -101,6 +104,33 @@ fn doctor(args: &ReviewArgs) -> u8 {
             error.exit_code()
         }
     }
+}
+
+/// Shows what the repository's file would start or send where, and remembers that the user agrees.
+fn trust(args: &TrustArgs) -> u8 {
+    let console = Console::new(style(&args.common, None));
+    let env = Environment::read();
+    let engine = Arc::new(default_engine(&env));
+    let review = ReviewArgs { common: args.common.clone(), ..ReviewArgs::default() };
+    let agreed = place(&review, env, &engine).and_then(|place| commands::trust(args, &place, &console));
+    match agreed {
+        Ok(text) => {
+            console.result(&text);
+            0
+        }
+        Err(error) => {
+            complain(&console, &engine, &error);
+            error.exit_code()
+        }
+    }
+}
+
+/// Where a command was started; programs are looked up nowhere that the branch under review could fill.
+fn place(args: &ReviewArgs, env: Environment, engine: &Arc<Engine>) -> Result<Place> {
+    let current = current_dir()?;
+    let is_job = policy::is_job(args, &env);
+    let env = policy::path::guarded(env, &current, is_job);
+    Ok(Place { env, current, engine: Arc::clone(engine) })
 }
 
 /// A task, and its record whatever happens to it.
@@ -133,10 +163,22 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
             return 1;
         }
     };
-    let (run, mut outcome, request) = match open(args, task, &env, console) {
+    let engine = Arc::new(default_engine(&env));
+    let place = match place(args, env, &engine) {
+        Ok(place) => place,
+        Err(error) => {
+            complain(console, &engine, &error);
+            return error.exit_code();
+        }
+    };
+    let loaded = tokio::select! {
+        loaded = decided(args, &place) => loaded,
+        signal = signals.next() => Err(Error::Interrupted { signal }),
+    };
+    let (run, mut outcome, request) = match open(args, task, place, console, loaded) {
         Ok(opened) => opened,
         Err(error) => {
-            complain(console, &default_engine(&env), &error);
+            complain(console, &engine, &error);
             return error.exit_code();
         }
     };
@@ -149,7 +191,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
     if let (Ok(()), Some(request)) = (&outcome, request) {
         let mut stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
         outcome = tokio::select! {
-            ended = &mut stages => ended.unwrap_or_else(|_| Err(crashed(None, &run))),
+            ended = &mut stages => ended.unwrap_or_else(|_| Err(crashed(None, at(&run)))),
             signal = signals.next() => Err(Error::Interrupted { signal }),
         };
         if pipeline::stop_children() {
@@ -180,21 +222,37 @@ fn stages(run: Arc<Run>, request: Request, posts_only: bool) -> tokio::sync::one
                 }
             })
         };
-        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(crashed(Some(payload), &run)));
+        let result =
+            catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(crashed(Some(payload), at(&run))));
         let _ = done.send(result);
     });
     ended
 }
 
-/// Reads the configuration, sets up the engine and opens the workdir; what fails on the way is the run's outcome.
+/// Reads the configuration from those who may decide. In a job that asks git and GitLab, so a signal may come first:
+/// whoever stops waiting ends it.
+async fn decided(args: &ReviewArgs, place: &Place) -> Result<Loaded> {
+    let (args, env, current) = (args.clone(), place.env.clone(), place.current.clone());
+    let events = commands::silent(place);
+    let mut task = tokio::task::JoinSet::new();
+    task.spawn(async move { policy::load(Start { args: &args, env: &env, current: &current, events: &events }).await });
+    match task.join_next().await {
+        Some(Ok(loaded)) => loaded,
+        Some(Err(error)) => Err(crashed(error.try_into_panic().ok(), "config")),
+        None => Err(crashed(None, "config")),
+    }
+}
+
+/// Sets up the engine and opens the workdir; what failed until now is the run's outcome.
 fn open(
     args: &ReviewArgs,
     task: &Task,
-    env: &Environment,
+    place: Place,
     console: &Console,
+    loaded: Result<Loaded>,
 ) -> Result<(Run, Result<()>, Option<Request>)> {
-    let current = current_dir()?;
-    let loaded = config::load(args, env, &current);
+    let Place { env, current, .. } = place;
+    let env = &env;
     let (engine, engine_error) = match &loaded {
         Ok(loaded) => match engine(&loaded.config.secrets, env, loaded) {
             Ok(engine) => (engine, None),
@@ -224,6 +282,7 @@ fn open(
         Ok(loaded) => loaded,
         Err(error) => return Ok((run, Err(error), None)),
     };
+    run.note(|progress| progress.policy = Some(loaded.policy.record()));
     if let Some(error) = engine_error.or(unusable) {
         return Ok((run, Err(error), None));
     }
@@ -314,8 +373,12 @@ fn silence_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }
 
-fn crashed(payload: Option<Box<dyn Any + Send>>, run: &Run) -> Error {
-    let stage = run.progress().stage.unwrap_or("start");
+/// The stage a run is in.
+fn at(run: &Run) -> &'static str {
+    run.progress().stage.unwrap_or("start")
+}
+
+fn crashed(payload: Option<Box<dyn Any + Send>>, stage: &str) -> Error {
     let words = payload
         .as_ref()
         .and_then(|payload| {

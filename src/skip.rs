@@ -1,6 +1,6 @@
 //! Whether a review is due, decided before an agent is paid for.
 
-use crate::contracts::{Fingerprint, PriorDigest, SkipCode, SkipConfig, SkipDecision, SkipReason};
+use crate::contracts::{Fingerprint, GateConfig, PriorDigest, SkipCode, SkipConfig, SkipDecision, SkipReason};
 
 /// What the decision depends on.
 #[derive(Debug, Clone)]
@@ -35,6 +35,14 @@ pub fn decide(inputs: &Inputs<'_>) -> SkipDecision {
         fingerprint: inputs.fingerprint.clone(),
         prior_digest: inputs.prior.clone(),
     }
+}
+
+/// The reasons that may count: with a gate, none that an author can cause, unless the gate allows it.
+pub fn allowed(skip: &SkipConfig, gate: &GateConfig) -> SkipConfig {
+    if gate.fail_on.is_none() || gate.allow_skips {
+        return skip.clone();
+    }
+    SkipConfig { skip_on_auto_merge: false, skip_on_draft: false, skip_labels: Vec::new(), ..skip.clone() }
 }
 
 type Reason = Option<(SkipCode, String)>;

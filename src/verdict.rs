@@ -3,19 +3,32 @@
 use std::path::Path;
 
 use crate::contracts::{
-    Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, LeftOut, NextAction, Severity, Verdict, VerdictCounts,
+    Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, LeftOut, NextAction, OnPartial, Severity, Verdict,
+    VerdictCounts,
 };
 use crate::run::record::Progress;
 
-/// Whether a finding is severe enough to stop the pipeline.
+/// Whether the gate stops the pipeline: by a finding that is severe enough, or since something passed unseen.
 pub fn gate_closed(progress: &Progress) -> bool {
     progress.reviewed
         && progress.fail_on.is_some_and(|bound| {
-            Severity::ALL
-                .iter()
-                .filter(|severity| **severity >= bound)
-                .any(|severity| progress.counts.by_severity.get(severity.name()).is_some_and(|count| *count > 0))
+            is_severe(&progress.counts, bound) || progress.on_partial == OnPartial::Fail && is_incomplete(progress)
         })
+}
+
+fn is_severe(counts: &VerdictCounts, bound: Severity) -> bool {
+    let there = |severity: &Severity| counts.by_severity.get(severity.name()).is_some_and(|count| *count > 0);
+    Severity::ALL.iter().filter(|severity| **severity >= bound).any(there)
+}
+
+/// Whether something of the change, or something that it only points to, was not reviewed.
+pub fn is_incomplete(progress: &Progress) -> bool {
+    is_partial(&progress.coverage) || !progress.elsewhere.is_empty()
+}
+
+/// The files that guard the project and that the change touches.
+fn guards(progress: &Progress) -> &[String] {
+    progress.policy.as_ref().map_or(&[], |policy| &policy.guards_touched)
 }
 
 /// The verdict of a run that ended with this exit code.
@@ -43,7 +56,8 @@ pub fn is_partial(coverage: &Coverage) -> bool {
 }
 
 /// What was not reviewed, counted by what kept it from the agent; empty when every hunk was sent in full.
-pub fn not_reviewed(coverage: &Coverage) -> String {
+fn not_reviewed(progress: &Progress) -> String {
+    let coverage = &progress.coverage;
     let counted = |count: u64, one: &str, more: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -56,6 +70,7 @@ pub fn not_reviewed(coverage: &Coverage) -> String {
         counted(coverage.hunks_binary, "binary file", "binary files"),
         counted(coverage.hunks_cut + coverage.hunks_dropped, "hunk beyond the limits", "hunks beyond the limits"),
         counted(coverage.hunks_unavailable, "file that GitLab did not hand out", "files that GitLab did not hand out"),
+        counted(progress.elsewhere.len() as u64, "file whose content is elsewhere", "files whose content is elsewhere"),
         match coverage.not_reviewed_total > coverage.not_reviewed.len() as u64 || ignored == 0 {
             true => counted(coverage.hunks_ignored, "ignored hunk", "ignored hunks"),
             false => counted(ignored, "ignored file", "ignored files"),
@@ -83,9 +98,9 @@ fn decide(progress: &Progress, error: Option<&ErrorInfo>) -> Decision {
         Decision::Skipped
     } else if gate_closed(progress) {
         Decision::Blocked
-    } else if progress.counts.findings > 0 {
+    } else if progress.counts.findings > 0 || !guards(progress).is_empty() {
         Decision::ReviewRequired
-    } else if is_partial(&progress.coverage) {
+    } else if is_incomplete(progress) {
         Decision::InsufficientEvidence
     } else {
         Decision::Passed
@@ -100,8 +115,9 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
         if counts.findings == 1 { "" } else { "s" },
         if counts.findings == 0 { String::new() } else { format!(" ({})", severities(counts)) }
     );
-    let rest = not_reviewed(&progress.coverage);
-    let partial = match is_partial(&progress.coverage) {
+    let findings = if counts.findings == 0 { "No findings".to_owned() } else { findings };
+    let rest = not_reviewed(progress);
+    let partial = match is_incomplete(progress) {
         true => format!("; part of the change was not reviewed ({rest})"),
         false if rest.is_empty() => String::new(),
         false => format!("; not reviewed: {rest}"),
@@ -109,11 +125,20 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
     match decision {
         Decision::Passed if progress.coverage.is_whole() => "No findings; the whole change was reviewed".into(),
         Decision::Passed => format!("No findings{partial}"),
-        Decision::ReviewRequired => format!("{findings}{partial}"),
+        Decision::ReviewRequired if guards(progress).is_empty() => format!("{findings}{partial}"),
+        Decision::ReviewRequired => {
+            format!("{findings}{partial}; the change touches what guards the project ({})", listed(guards(progress)))
+        }
         Decision::InsufficientEvidence => format!("No findings, but part of the change was not reviewed ({rest})"),
         Decision::Blocked => {
-            let bound = progress.fail_on.map(Severity::name).unwrap_or_default();
-            format!("Blocked: {findings}, and the gate stops at {bound}{partial}")
+            let bound = progress.fail_on.unwrap_or(Severity::Critical);
+            match is_severe(counts, bound) {
+                true => format!("Blocked: {findings}, and the gate stops at {}{partial}", bound.name()),
+                false => format!(
+                    "Blocked: part of the change was not reviewed ({rest}), and the gate lets nothing pass unseen \
+                     ({findings})"
+                ),
+            }
         }
         Decision::Skipped => {
             let reasons: Vec<_> = progress.skip_reasons.iter().map(|reason| reason.message.as_str()).collect();
@@ -123,6 +148,16 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
             Some(error) => format!("Failed: {} ({})", error.message, error.error_code.name()),
             None => "No review: the run stopped after the prompt, as asked".into(),
         },
+    }
+}
+
+/// The first few of a list of files.
+fn listed(files: &[String]) -> String {
+    const FEW: usize = 5;
+    let named = files.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(FEW) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 
@@ -147,9 +182,23 @@ fn next_action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo
     match decision {
         Decision::Passed => action("reviewer", "review", None, "nothing was found; a person still decides".into()),
         Decision::Skipped => action("nobody", "none", None, "no review was due".into()),
+        Decision::ReviewRequired if progress.counts.findings == 0 => action(
+            "reviewer",
+            "review_guards",
+            Some(inspect),
+            "the change touches files that guard the project; a person decides about those".into(),
+        ),
         Decision::ReviewRequired => {
             action("author", "read_findings", Some(inspect), "each finding needs a fix or an answer".into())
         }
+        Decision::Blocked if !progress.fail_on.is_some_and(|bound| is_severe(&progress.counts, bound)) => action(
+            "author",
+            "make_reviewable",
+            Some(inspect),
+            "part of the change was not reviewed and the gate is set; make the change smaller, or let a maintainer set \
+             gate.on_partial"
+                .into(),
+        ),
         Decision::Blocked => {
             action("author", "fix_findings", Some(inspect), "findings at or above the gate stop the pipeline".into())
         }

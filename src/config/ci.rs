@@ -1,6 +1,6 @@
 //! What GitLab's runner says about the pipeline, as far as diffsan reads it.
 
-use super::Environment;
+use super::{Environment, Token};
 
 /// The CI variables of a job; everything is optional, since jobs differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,6 +36,18 @@ pub struct CiContext {
     /// Branch of a branch pipeline; merge request pipelines have none.
     pub branch: Option<String>,
     pub source_project_id: Option<String>,
+    /// The pipeline's project, which for a fork's pipeline is the fork.
+    pub pipeline_project_id: Option<String>,
+    /// Web address of the merge request's target project.
+    pub target_project_url: Option<String>,
+    /// Web address of the pipeline's project.
+    pub project_url: Option<String>,
+    /// GitLab protects the target branch; none where it does not say.
+    pub target_protected: Option<bool>,
+    /// The file that defines the pipeline, where it is not `.gitlab-ci.yml`.
+    pub config_path: Option<String>,
+    /// Reads repositories that the job may read: never to be printed.
+    pub job_token: Option<Token>,
     /// This is a job of GitLab CI.
     pub is_gitlab: bool,
     /// The job's log shows colours and folds sections, and nobody asked it not to.
@@ -72,6 +84,12 @@ impl CiContext {
             default_branch: text("CI_DEFAULT_BRANCH"),
             branch: text("CI_COMMIT_BRANCH"),
             source_project_id: text("CI_MERGE_REQUEST_SOURCE_PROJECT_ID"),
+            pipeline_project_id: text("CI_PROJECT_ID"),
+            target_project_url: text("CI_MERGE_REQUEST_PROJECT_URL"),
+            project_url: text("CI_PROJECT_URL"),
+            target_protected: env.get("CI_MERGE_REQUEST_TARGET_BRANCH_PROTECTED").map(|value| value == "true"),
+            config_path: text("CI_CONFIG_PATH"),
+            job_token: env.get("CI_JOB_TOKEN").map(Token::new),
             is_gitlab: env.get("GITLAB_CI").is_some(),
             log_has_colour: env.get("GITLAB_CI").is_some()
                 && env.get("NO_COLOR").is_none()

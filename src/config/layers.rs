@@ -1,11 +1,10 @@
 //! One layer after the other over the defaults; what a layer does not understand is an error that names the key.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Environment, Source};
+use super::{Environment, SettingsFile, Source};
 use crate::contracts::AppConfig;
 use crate::error::{Error, Failure, Result};
 
@@ -31,21 +30,29 @@ impl Layers {
         (self.config, self.sources)
     }
 
-    /// The file: a TOML table of known keys.
-    pub(super) fn file(&mut self, path: &Path, text: &str) -> Result<()> {
-        let source = Source::File(path.to_owned());
+    /// A file: a TOML table of known keys; returns the keys in it that may not count.
+    pub(super) fn file(&mut self, file: &SettingsFile) -> Result<Vec<String>> {
+        let (source, text) = (&file.source, &file.text);
         let table: toml::Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
             let place = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            let name = source.file_name().unwrap_or_default();
             Error::Config(
-                Failure::new(format!("{}{place} is not valid TOML: {}", path.display(), error.message()))
-                    .with("file", path.to_string_lossy())
+                located(Failure::new(format!("{name}{place} is not valid TOML: {}", error.message())), source)
                     .help("fix the syntax; `diffsan init` writes a file to start from"),
             )
         })?;
         let value = serde_json::to_value(table)
-            .map_err(|error| problem(&source, None, &error.to_string(), "use TOML's plain value types"))?;
-        self.object(value, &source)
+            .map_err(|error| problem(source, None, &error.to_string(), "use TOML's plain value types"))?;
+        let mut refused = Vec::new();
+        for (key, value) in self.leaves(&value) {
+            if file.unguarded_only && crate::policy::guarded::is_guarded(&key) {
+                refused.push(key);
+            } else {
+                self.set(&key, value, source)?;
+            }
+        }
+        Ok(refused)
     }
 
     /// `DIFFSAN_*`: nested keys with `__`; returns a warning for each variable that is no key.
@@ -86,13 +93,16 @@ impl Layers {
     }
 
     fn object(&mut self, value: Value, source: &Source) -> Result<()> {
-        let mut leaves = Vec::new();
-        let keys = &self.keys;
-        walk_known(&value, keys, &mut Vec::new(), &mut |path, value| leaves.push((path.join("."), value.clone())));
-        for (key, value) in leaves {
+        for (key, value) in self.leaves(&value) {
             self.set(&key, value, source)?;
         }
         Ok(())
+    }
+
+    fn leaves(&self, value: &Value) -> Vec<(String, Value)> {
+        let mut leaves = Vec::new();
+        walk_known(value, &self.keys, &mut Vec::new(), &mut |path, value| leaves.push((path.join("."), value.clone())));
+        leaves
     }
 
     /// A variable's text: as text where the key takes one, else as JSON.
@@ -174,7 +184,7 @@ impl Layers {
 }
 
 /// Calls `leaf` for every value that is not a table, with its path.
-pub(super) fn walk<'v>(value: &'v Value, path: &mut Vec<String>, leaf: &mut impl FnMut(&[String], &'v Value)) {
+pub(crate) fn walk<'v>(value: &'v Value, path: &mut Vec<String>, leaf: &mut impl FnMut(&[String], &'v Value)) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
@@ -215,8 +225,10 @@ fn nest(path: &[String], value: Value) -> Value {
 
 fn problem(source: &Source, key: Option<&str>, reason: &str, help: &str) -> Error {
     let place = match (source, key) {
-        (Source::File(path), Some(key)) => format!("{}: {key}", path.display()),
-        (Source::File(path), None) => path.display().to_string(),
+        (Source::File(_) | Source::Policy { .. }, key) => {
+            let name = source.file_name().unwrap_or_default();
+            key.map_or(name.clone(), |key| format!("{name}: {key}"))
+        }
         (Source::Environment(name), _) => format!("environment variable {name}"),
         (Source::Flag(flag), _) => format!("flag {flag}"),
         (Source::Default, key) => key.unwrap_or_default().to_owned(),
@@ -225,8 +237,14 @@ fn problem(source: &Source, key: Option<&str>, reason: &str, help: &str) -> Erro
     if let Some(key) = key {
         failure = failure.with("key", key);
     }
-    if let Source::File(path) = source {
-        failure = failure.with("file", path.to_string_lossy());
+    Error::Config(located(failure, source))
+}
+
+/// The file, and the commit it is of, as facts of a failure.
+fn located(failure: Box<Failure>, source: &Source) -> Box<Failure> {
+    match source {
+        Source::File(path) => failure.with("file", path.to_string_lossy()),
+        Source::Policy { commit, path } => failure.with("file", path.as_str()).with("commit", commit.as_str()),
+        Source::Default | Source::Environment(_) | Source::Flag(_) => failure,
     }
-    Error::Config(failure)
 }

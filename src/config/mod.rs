@@ -6,16 +6,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::cli::ReviewArgs;
 use crate::contracts::{AgentKind, AppConfig};
 use crate::error::{Error, Failure, Result};
+use crate::policy::Policy;
+use crate::policy::roots::Roots;
 
 mod ci;
 mod layers;
 
 pub use ci::CiContext;
 use layers::Layers;
+pub(crate) use layers::walk;
 
 /// The default name of the configuration file.
 pub const CONFIG_FILE: &str = ".diffsan.toml";
@@ -24,7 +28,7 @@ const PREFIX: &str = "DIFFSAN_";
 const OTHER_VARIABLES: &[&str] =
     &["DIFFSAN_CONFIG_FILE", "DIFFSAN_GITLAB_TOKEN", "DIFFSAN_OPENAI_API_KEY", "DIFFSAN_FAULT"];
 /// Largest configuration, instruction or template file.
-const MAX_FILE: u64 = 4 * 1024 * 1024;
+pub(crate) const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// The process's environment, read once.
 #[derive(Clone, Default)]
@@ -58,6 +62,13 @@ impl Environment {
     /// Every variable.
     pub fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The same with another value of one variable.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
     }
 
     /// The home folder.
@@ -141,6 +152,11 @@ impl fmt::Debug for Token {
 pub enum Source {
     Default,
     File(PathBuf),
+    /// A file of the policy commit.
+    Policy {
+        commit: String,
+        path: String,
+    },
     Environment(String),
     Flag(&'static str),
 }
@@ -151,8 +167,20 @@ impl Source {
         match self {
             Self::Default => "default",
             Self::File(_) => "file",
+            Self::Policy { .. } => "policy",
             Self::Environment(_) => "env",
             Self::Flag(_) => "cli",
+        }
+    }
+}
+
+impl Source {
+    /// The file's name for people; a file of a commit as git writes it, `1a2b3c4d5e6f:path`.
+    pub fn file_name(&self) -> Option<String> {
+        match self {
+            Self::File(path) => Some(path.display().to_string()),
+            Self::Policy { commit, path } => Some(format!("{}:{path}", commit.get(..12).unwrap_or(commit))),
+            Self::Default | Self::Environment(_) | Self::Flag(_) => None,
         }
     }
 }
@@ -162,6 +190,7 @@ impl fmt::Display for Source {
         match self {
             Self::Default => f.write_str("default"),
             Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Policy { .. } => write!(f, "file {}", self.file_name().unwrap_or_default()),
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::Flag(flag) => write!(f, "flag {flag}"),
         }
@@ -174,8 +203,8 @@ pub struct Loaded {
     pub config: AppConfig,
     /// Source of each value, by its dotted key.
     pub sources: BTreeMap<String, Source>,
-    /// The file that was read.
-    pub file: Option<PathBuf>,
+    /// Who decided.
+    pub policy: Policy,
     /// What deserves a warning.
     pub warnings: Vec<String>,
     /// The project's guidance: file, then inline text.
@@ -183,36 +212,124 @@ pub struct Loaded {
     /// The text of `agent.prompt_template`.
     pub template: Option<String>,
     pub ci: CiContext,
+    texts: BTreeMap<NamedFile, String>,
 }
 
-/// Reads file, environment and flags. `current` is where diffsan was started.
-pub fn load(args: &ReviewArgs, env: &Environment, current: &Path) -> Result<Loaded> {
+/// A file of settings with its text.
+#[derive(Debug, Clone)]
+pub struct SettingsFile {
+    pub source: Source,
+    pub text: String,
+    /// Guarded keys in it count for nothing.
+    pub unguarded_only: bool,
+}
+
+/// File, environment and flags, merged.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    pub config: AppConfig,
+    pub sources: BTreeMap<String, Source>,
+    pub warnings: Vec<String>,
+}
+
+/// A file that a key names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedFile {
+    /// The dotted key.
+    pub key: &'static str,
+    /// As the key writes it.
+    pub file: String,
+}
+
+/// Every file that a configuration names for its text. They are read once, by the rules of whoever names them.
+pub fn named_files(config: &AppConfig) -> Vec<NamedFile> {
+    let one = |key: &'static str, file: &Option<String>| file.clone().map(|file| NamedFile { key, file });
+    [
+        one("agent.custom_instructions_file", &config.agent.custom_instructions_file),
+        one("agent.prompt_template", &config.agent.prompt_template),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Merges files (the weakest first), the environment and the flags.
+pub fn merge(files: &[SettingsFile], args: &ReviewArgs, env: &Environment) -> Result<Merged> {
     let mut layers = Layers::new();
-    let file = find_file(args, env, current)?;
-    if let Some(path) = &file {
-        layers.file(path, &read_text(path, "the configuration file")?)?;
+    let mut warnings = Vec::new();
+    for file in files {
+        let refused = layers.file(file)?;
+        if !refused.is_empty() {
+            let name = file.source.file_name().unwrap_or_default();
+            warnings.push(format!(
+                "{name} is not tracked by git, so its {} do not count; set them by DIFFSAN_* variables of the job",
+                refused.join(", ")
+            ));
+        }
     }
-    let warnings = layers.environment(env, PREFIX, OTHER_VARIABLES)?;
+    warnings.extend(layers.environment(env, PREFIX, OTHER_VARIABLES)?);
     for (key, flag, value) in flags(args) {
         layers.flag(key, flag, value)?;
     }
     let (config, sources) = layers.finish();
-    let loaded = Loaded {
-        instructions: instructions(&config, current)?,
-        template: config
-            .agent
-            .prompt_template
-            .as_deref()
-            .map(|file| read_named(current, file, "agent.prompt_template"))
-            .transpose()?,
-        ci: CiContext::from_env(env),
-        config,
-        sources,
-        file,
-        warnings,
-    };
-    check(&loaded)?;
-    Ok(loaded)
+    Ok(Merged { config, sources, warnings })
+}
+
+/// The keys that a file's text sets.
+pub fn keys_of(source: &Source, text: &str) -> Result<Vec<String>> {
+    let mut layers = Layers::new();
+    layers.file(&SettingsFile { source: source.clone(), text: text.to_owned(), unguarded_only: false })?;
+    let (_, sources) = layers.finish();
+    Ok(sources.into_iter().filter(|(_, source)| *source != Source::Default).map(|(key, _)| key).collect())
+}
+
+/// The values that a file's text comes to by itself.
+pub fn alone(source: &Source, text: &str) -> Result<AppConfig> {
+    let mut layers = Layers::new();
+    layers.file(&SettingsFile { source: source.clone(), text: text.to_owned(), unguarded_only: false })?;
+    Ok(layers.finish().0)
+}
+
+impl Merged {
+    /// The configuration of a run, with the texts of the files that it names.
+    pub fn finish(self, texts: BTreeMap<NamedFile, String>, policy: Policy, ci: CiContext) -> Result<Loaded> {
+        let text_of = |key: &str| texts.iter().find(|(named, _)| named.key == key).map(|(_, text)| text.clone());
+        let mut instructions: Vec<String> = text_of("agent.custom_instructions_file").into_iter().collect();
+        instructions.push(self.config.agent.custom_instructions.clone());
+        instructions.retain(|part| !part.trim().is_empty());
+        let loaded = Loaded {
+            instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
+            template: text_of("agent.prompt_template"),
+            config: self.config,
+            sources: self.sources,
+            warnings: self.warnings,
+            policy,
+            ci,
+            texts,
+        };
+        check(&loaded)?;
+        Ok(loaded)
+    }
+}
+
+impl Loaded {
+    /// The text of a file that a key names.
+    pub fn named(&self, key: &str, file: &str) -> Option<&str> {
+        self.texts.iter().find(|(named, _)| named.key == key && named.file == file).map(|(_, text)| text.as_str())
+    }
+
+    /// One digest over everything that was decided: the values and the texts of the files they name.
+    pub fn digest(&self) -> String {
+        let mut digest = Sha256::new();
+        digest.update(serde_json::to_vec(&self.config).unwrap_or_default());
+        for (named, text) in &self.texts {
+            for part in [named.key, &named.file, text] {
+                digest.update((part.len() as u64).to_be_bytes());
+                digest.update(part);
+            }
+        }
+        crate::run::record::hex(&digest.finalize())
+    }
 }
 
 impl Loaded {
@@ -255,14 +372,6 @@ pub fn value_of(config: &AppConfig, key: &str) -> Value {
     value.pointer(&format!("/{}", key.replace('.', "/"))).cloned().unwrap_or_default()
 }
 
-/// The value that a configuration file's text gives a dotted key: its default where the text cannot be read.
-pub fn value_in_file(text: &str, key: &str) -> Value {
-    let mut layers = Layers::new();
-    let read = layers.file(Path::new(CONFIG_FILE), text);
-    let (config, _) = if read.is_ok() { layers.finish() } else { Layers::new().finish() };
-    value_of(&config, key)
-}
-
 /// The workdir that a run uses when its configuration cannot be read.
 pub fn early_workdir(args: &ReviewArgs, env: &Environment) -> PathBuf {
     args.common
@@ -300,14 +409,15 @@ fn flags(args: &ReviewArgs) -> Vec<(&'static str, &'static str, Value)> {
     given
 }
 
-fn find_file(args: &ReviewArgs, env: &Environment, current: &Path) -> Result<Option<PathBuf>> {
-    let named = args
-        .common
-        .config
-        .clone()
-        .map(|path| (path, "--config"))
-        .or_else(|| env.get("DIFFSAN_CONFIG_FILE").map(|path| (PathBuf::from(path), "DIFFSAN_CONFIG_FILE")));
-    if let Some((path, from)) = named {
+/// The file that the flag or the variable names, and which of them does.
+pub fn file_named(args: &ReviewArgs, env: &Environment) -> Option<(PathBuf, &'static str)> {
+    let by_flag = args.common.config.clone().map(|path| (path, "--config"));
+    by_flag.or_else(|| env.get("DIFFSAN_CONFIG_FILE").map(|path| (PathBuf::from(path), "DIFFSAN_CONFIG_FILE")))
+}
+
+/// A named file of settings, or the one in its default place: here, else at the repository's top.
+pub fn find_file(args: &ReviewArgs, env: &Environment, current: &Path) -> Result<Option<PathBuf>> {
+    if let Some((path, from)) = file_named(args, env) {
         return match std::fs::metadata(current.join(&path)) {
             Ok(meta) if meta.is_file() => Ok(Some(current.join(path))),
             Ok(_) => Err(file_error(&path, from, "is not a file")),
@@ -339,11 +449,8 @@ fn file_error(path: &Path, from: &str, problem: &str) -> Error {
     )
 }
 
-fn read_named(current: &Path, file: &str, key: &str) -> Result<String> {
-    read_text(&current.join(file), key)
-}
-
-fn read_text(path: &Path, what: &str) -> Result<String> {
+/// A text file of settings, guidance or a template.
+pub fn read_text(path: &Path, what: &str) -> Result<String> {
     use std::io::Read as _;
     let failed = |failure: Box<Failure>| {
         Error::Config(failure.with("file", path.to_string_lossy()).help("check that the file exists and is UTF-8 text"))
@@ -359,16 +466,6 @@ fn read_text(path: &Path, what: &str) -> Result<String> {
     }
     String::from_utf8(bytes)
         .map_err(|error| failed(Failure::new(format!("{what} {} is not UTF-8 text", path.display())).caused_by(&error)))
-}
-
-fn instructions(config: &AppConfig, current: &Path) -> Result<Option<String>> {
-    let mut parts = Vec::new();
-    if let Some(file) = &config.agent.custom_instructions_file {
-        parts.push(read_named(current, file, "agent.custom_instructions_file")?);
-    }
-    parts.push(config.agent.custom_instructions.clone());
-    parts.retain(|part| !part.trim().is_empty());
-    Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
 }
 
 /// What no single type can say.
@@ -393,6 +490,9 @@ fn check(loaded: &Loaded) -> Result<()> {
     if let Err(problem) = crate::post::timezone::parse(&config.note_timezone) {
         return Err(loaded.invalid("note_timezone", &problem, "use system-local, UTC, an IANA name or an offset"));
     }
+    if let Err(problem) = Roots::new(&config.policy.trust_roots, []) {
+        return Err(loaded.invalid("policy.trust_roots", &problem.to_string(), "fix or remove the glob"));
+    }
     if config.workdir.trim().is_empty() {
         return Err(loaded.invalid("workdir", "must not be empty", "remove it to use .diffsan"));
     }
@@ -415,7 +515,7 @@ impl Loaded {
     pub fn rows(&self) -> Vec<(String, Value, Source)> {
         let value = serde_json::to_value(&self.config).unwrap_or_default();
         let mut rows = Vec::new();
-        layers::walk(&value, &mut Vec::new(), &mut |path, value| {
+        walk(&value, &mut Vec::new(), &mut |path, value| {
             let key = path.join(".");
             let source = self.sources.get(&key).cloned().unwrap_or(Source::Default);
             rows.push((key, value.clone(), source));

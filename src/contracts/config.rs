@@ -24,6 +24,7 @@ pub struct AppConfig {
     pub agent: AgentConfig,
     pub review: ReviewConfig,
     pub gate: GateConfig,
+    pub policy: PolicyConfig,
     pub gitlab: GitlabConfig,
     pub logging: LoggingConfig,
 }
@@ -42,6 +43,7 @@ impl Default for AppConfig {
             agent: AgentConfig::default(),
             review: ReviewConfig::default(),
             gate: GateConfig::default(),
+            policy: PolicyConfig::default(),
             gitlab: GitlabConfig::default(),
             logging: LoggingConfig::default(),
         }
@@ -342,6 +344,29 @@ pub enum Anchoring {
 pub struct GateConfig {
     /// Lowest severity that makes the run exit with 3.
     pub fail_on: Option<Severity>,
+    /// What the gate says when part of the change was not reviewed.
+    pub on_partial: OnPartial,
+    /// Let skips that an author can cause (label, title, branch, draft, auto-merge) apply although a gate is set.
+    pub allow_skips: bool,
+}
+
+/// What the gate says when part of the change was not reviewed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnPartial {
+    /// It closes: nothing passes unseen.
+    #[default]
+    Fail,
+    /// Only findings close it.
+    Pass,
+}
+
+/// What guards the project itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyConfig {
+    /// Further globs of files that guard the project: a change of them is never simply passed.
+    pub trust_roots: Vec<String>,
 }
 
 /// The GitLab instance, project and merge request.

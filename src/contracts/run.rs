@@ -53,6 +53,41 @@ pub struct RunRecord {
     /// What the agent reported it used.
     #[serde(default)]
     pub token_usage: Option<TokenUsage>,
+    /// Who decided the settings; null when the run ended before that was known.
+    #[serde(default)]
+    pub policy: Option<PolicyRecord>,
+}
+
+/// Who decided the settings of a run, and what the change would change about that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyRecord {
+    pub source: PolicySource,
+    /// The file of settings that was read; null: only defaults, variables and flags.
+    pub file: Option<String>,
+    /// The commit that the file and what it names were read from.
+    pub commit: Option<String>,
+    /// The branch whose newest commit that was.
+    pub branch: Option<String>,
+    /// How it was read: `git` or `api`.
+    pub via: Option<String>,
+    /// Keys and files of the policy that the change sets differently: they take effect once merged.
+    #[serde(default)]
+    pub pending: Vec<String>,
+    /// Files that guard the project and that the change touches.
+    #[serde(default)]
+    pub guards_touched: Vec<String>,
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicySource {
+    /// The target branch, through the policy commit.
+    Target,
+    /// The job: a file that it names or wrote.
+    Job,
+    /// The user of this machine.
+    Local,
 }
 
 /// Where to find what a run left.
@@ -193,7 +228,7 @@ pub struct Verdict {
 pub enum Decision {
     /// The whole change was reviewed and nothing was found.
     Passed,
-    /// There are findings to look at.
+    /// There are findings, or changes of what guards the project, to look at.
     ReviewRequired,
     /// Nothing was found, but part of the change was not reviewed.
     InsufficientEvidence,
@@ -240,7 +275,7 @@ pub enum GateStatus {
     Off,
     /// No finding is severe enough.
     Open,
-    /// At least one finding is.
+    /// At least one finding is, or part of the change was not reviewed.
     Closed,
     /// There is no review to judge.
     NotEvaluated,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Diff;
-use super::git::{Git, GitError};
+use super::git::Git;
+use crate::policy::PolicyCommit;
 
 /// What `.gitattributes` say about a file. It changes a file's rank only: a branch under review
 /// could mark anything.
@@ -15,22 +16,35 @@ pub enum Mark {
     Source,
 }
 
-/// The marks of a diff's files by the rules of the commit before the change, where there is one.
-pub async fn marks(git: &Git, diff: &Diff<'_>, base: Option<&str>) -> Result<BTreeMap<String, Mark>, GitError> {
+/// Whose `.gitattributes` count.
+#[derive(Debug, Clone, Copy)]
+pub enum Judge<'a> {
+    /// Those of the policy commit: a branch does not rank its own files.
+    Commit(&'a PolicyCommit),
+    /// Those of the working tree, on a laptop.
+    Repository(&'a Git),
+    Nobody,
+}
+
+/// The marks of a diff's files; none where nobody can be asked.
+pub async fn marks(judge: Judge<'_>, diff: &Diff<'_>) -> BTreeMap<String, Mark> {
     let mut paths = Vec::new();
     for file in &diff.files {
         paths.extend_from_slice(file.path().as_bytes());
         paths.push(0);
     }
     if paths.is_empty() {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     }
-    let command = ["check-attr", "-z", "--stdin", GENERATED, VENDORED];
-    let answer = match base {
-        Some(commit) => git.run_as_of(commit, &command, Some(&paths)).await?,
-        None => git.run_with(&command, &paths).await?,
+    let names = [GENERATED, VENDORED];
+    let answer = match judge {
+        Judge::Commit(commit) => commit.attributes(&names, &paths).await,
+        Judge::Repository(git) => {
+            git.run_with(&[&["check-attr", "-z", "--stdin"][..], &names].concat(), &paths).await.ok()
+        }
+        Judge::Nobody => None,
     };
-    Ok(read(&answer))
+    answer.map(|answer| read(&answer)).unwrap_or_default()
 }
 
 const GENERATED: &str = "linguist-generated";

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::git::{Git, GitError};
 use super::heal::{Healer, Trouble};
-use super::private::{Attributes, Private};
+use super::private::Private;
 use crate::config::CiContext;
 use crate::contracts::{DiffRef, DiffSource};
 use crate::error::{Error, Failure, Result};
@@ -101,10 +101,10 @@ pub async fn ci(git: &Git, ci: &CiContext) -> Result<Fetched, Unavailable> {
     }
 }
 
-/// The change between two commits, shown by the attributes of the one before it.
+/// The change between two commits.
 async fn compare(git: &Git, base: &str, head: &str) -> Result<Vec<u8>, GitError> {
     let private = Private::beside(git, head).await?;
-    private.diff(base, head, Some(Attributes { git: None, commit: base })).await
+    private.diff(base, head).await
 }
 
 /// The diff of a local review.
@@ -129,13 +129,12 @@ pub async fn local(git: &Git, what: &Local) -> Result<Fetched> {
         return Err(unfinished_merge(&unmerged));
     }
     let staged = private.staged().await.map_err(failed)?;
-    let attributes = Some(Attributes { git: None, commit: &head });
     let (raw, base) = match what {
         Local::Unstaged => {
             let working = private.working_tree().await.map_err(failed)?;
-            (private.diff(&staged, &working, attributes).await, None)
+            (private.diff(&staged, &working).await, None)
         }
-        _ => (private.diff(&head, &staged, attributes).await, repository.head),
+        _ => (private.diff(&head, &staged).await, repository.head),
     };
     let reference = DiffRef { target_branch: None, source_branch: repository.branch, base_sha: base, head_sha: None };
     Ok(Fetched { raw: raw.map_err(failed)?, source: from_git(reference), notes: Vec::new() })
@@ -246,8 +245,7 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>) -> Resul
         Some(head) => head.to_owned(),
         None => private.working_tree().await.map_err(failed)?,
     };
-    let attributes = Some(Attributes { git: None, commit: &start });
-    let raw = private.diff(&start, &end, attributes).await.map_err(failed)?;
+    let raw = private.diff(&start, &end).await.map_err(failed)?;
     let reference = DiffRef {
         target_branch: Some(base_name),
         source_branch: repository.branch.clone(),

@@ -86,8 +86,6 @@ pub enum GitError {
 #[derive(Debug, Default)]
 struct Extras<'a> {
     stdin: Option<&'a [u8]>,
-    /// The commit whose `.gitattributes` count.
-    attributes_of: Option<&'a str>,
     remote: bool,
 }
 
@@ -156,14 +154,13 @@ impl Git {
     }
 
     /// Git in a repository of diffsan's own: nobody's configuration and no variable of another repository counts.
-    pub(super) fn isolated(&self, repository: &Path, tree: &Path, home: &Path) -> Self {
+    pub(super) fn isolated(&self, repository: &Path, home: &Path) -> Self {
         let mut git = self.clone();
-        git.folder = tree.to_owned();
+        git.folder = home.to_owned();
         git.trusted.clear();
         let is_kept = |name: &OsStr| name == ALTERNATES || !name.as_bytes().starts_with(b"GIT_");
         git.environment.retain(|(name, _)| is_kept(name));
         git.set("GIT_DIR", repository);
-        git.set("GIT_WORK_TREE", tree);
         git.set("GIT_CONFIG_NOSYSTEM", "1");
         git.set("GIT_CONFIG_GLOBAL", "/dev/null");
         // Versions that do not know the variable above look here.
@@ -218,16 +215,6 @@ impl Git {
     /// The same with something on stdin.
     pub async fn run_with<S: AsRef<OsStr>>(&self, arguments: &[S], stdin: &[u8]) -> Result<Vec<u8>, GitError> {
         self.execute(arguments, Extras { stdin: Some(stdin), ..Extras::default() }).await
-    }
-
-    /// The same as seen by the `.gitattributes` of a commit instead of those in the working tree.
-    pub async fn run_as_of<S: AsRef<OsStr>>(
-        &self,
-        commit: &str,
-        arguments: &[S],
-        stdin: Option<&[u8]>,
-    ) -> Result<Vec<u8>, GitError> {
-        self.execute(arguments, Extras { stdin, attributes_of: Some(commit), remote: false }).await
     }
 
     /// Output of a command that talks to a remote.
@@ -296,9 +283,6 @@ impl Git {
             ("GIT_GRAFT_FILE", "/dev/null/none"),
             ("GIT_PAGER", "cat"),
         ]);
-        if let Some(commit) = extras.attributes_of {
-            command.env("GIT_ATTR_SOURCE", commit);
-        }
         command.arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);

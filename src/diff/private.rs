@@ -2,12 +2,12 @@
 //!
 //! What git prints of a change depends on attributes, drivers, configuration, replace refs and grafts. A checkout has
 //! them all, and the branch under review wrote some of them. So the comparison happens where there are none: in an
-//! empty repository that borrows the checkout's objects. The only attributes in it are those that a trusted commit has.
+//! empty repository without a working tree that borrows the checkout's objects.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::fetch::diff_command;
 use super::git::{Git, GitError};
@@ -22,49 +22,27 @@ pub struct Private {
     objects: PathBuf,
 }
 
-/// Whose `.gitattributes` decide how a change is shown.
-#[derive(Debug, Clone, Copy)]
-pub struct Attributes<'a> {
-    /// The repository that has the commit; the private one itself where there is no other.
-    pub git: Option<&'a Git>,
-    /// Commit or tree.
-    pub commit: &'a str,
-}
-
 impl Private {
     /// `id` is any id of the checkout's objects: it tells their format.
     pub async fn beside(checkout: &Git, id: &str) -> Result<Self, GitError> {
         let objects = path_of(checkout, "objects").await?;
         let folder = tempfile::Builder::new().prefix("diffsan-git-").tempdir().map_err(GitError::Private)?;
         lay_out(folder.path(), &objects, id.len() == SHA256_DIGITS).map_err(GitError::Private)?;
-        let git = checkout.isolated(&folder.path().join(GIT), &folder.path().join(TREE), folder.path());
+        let git = checkout.isolated(&folder.path().join(GIT), folder.path());
         Ok(Self { folder, git, checkout: checkout.clone(), objects })
     }
 
-    /// Git, for commands on objects.
-    pub fn git(&self) -> &Git {
-        &self.git
-    }
-
     /// What changed between two commits or trees, by the one fixed invocation.
-    pub async fn diff(&self, from: &str, to: &str, attributes: Option<Attributes<'_>>) -> Result<Vec<u8>, GitError> {
-        match self.try_diff(from, to, attributes).await {
+    pub async fn diff(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
+        let command = diff_command(&[from, to]);
+        match self.git.run(&command).await {
             // A clone that leaves out blobs gets them when it needs them itself; this one could not ask anybody.
             Err(error @ GitError::Failed { .. }) if self.is_partial().await => {
-                self.checkout.run_remote(&diff_command(&[from, to])).await?;
-                self.try_diff(from, to, attributes).await.map_err(|_| error)
+                self.checkout.run_remote(&command).await?;
+                self.git.run(&command).await.map_err(|_| error)
             }
             other => other,
         }
-    }
-
-    async fn try_diff(&self, from: &str, to: &str, attributes: Option<Attributes<'_>>) -> Result<Vec<u8>, GitError> {
-        if let Some(attributes) = attributes {
-            let names = ["diff-tree", "-r", "--name-only", "--no-renames", "-z", "--end-of-options", from, to];
-            let names = self.git.run(&names).await?;
-            self.place_attributes(attributes, &folders_above(&names)).await?;
-        }
-        self.git.run(&diff_command(&[from, to])).await
     }
 
     /// The index of the checkout as a tree.
@@ -103,35 +81,10 @@ impl Private {
             .await
             .is_ok()
     }
-
-    /// Writes the `.gitattributes` that a commit has in these folders.
-    async fn place_attributes(&self, source: Attributes<'_>, folders: &BTreeSet<PathBuf>) -> Result<(), GitError> {
-        let git = source.git.unwrap_or(&self.git);
-        let folders: Vec<&PathBuf> = folders.iter().collect();
-        for some in folders.chunks(MOST_FOLDERS) {
-            let mut list: Vec<OsString> =
-                ["ls-tree", "-z", "--full-tree", source.commit, "--"].map(OsString::from).into();
-            list.extend(some.iter().map(|folder| folder.join(ATTRIBUTES).into_os_string()));
-            let listed = git.run(&list).await?;
-            for (id, path) in listed.split(|byte| *byte == 0).filter_map(regular_file) {
-                let text = git.run(&["cat-file", "blob", id]).await?;
-                let place = self.folder.path().join(TREE).join(path);
-                let written =
-                    place.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&place, text));
-                written.map_err(GitError::Private)?;
-            }
-        }
-        Ok(())
-    }
 }
 
-/// The repository's folder, and that of its working tree, which has nothing but attributes.
 const GIT: &str = "git";
-const TREE: &str = "tree";
-const ATTRIBUTES: &str = ".gitattributes";
 const SHA256_DIGITS: usize = 64;
-/// Folders asked about at once: a command line has an end.
-const MOST_FOLDERS: usize = 400;
 
 /// Objects that a partial clone lacks need not be there for their tree to be written.
 const WRITE_TREE: [&str; 2] = ["write-tree", "--missing-ok"];
@@ -149,15 +102,15 @@ const ADD_TRACKED: [&str; 10] = [
     "--update",
 ];
 
+#[expect(clippy::disallowed_methods, reason = "a repository of its own in a temporary folder")]
 fn lay_out(folder: &Path, objects: &Path, sha256: bool) -> std::io::Result<()> {
     let git = folder.join(GIT);
     for part in ["objects/info", "objects/pack", "refs/heads"] {
         std::fs::create_dir_all(git.join(part))?;
     }
-    std::fs::create_dir(folder.join(TREE))?;
     let format = match sha256 {
-        true => "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n",
-        false => "[core]\n\trepositoryformatversion = 0\n",
+        true => "[core]\n\tbare = true\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n",
+        false => "[core]\n\tbare = true\n\trepositoryformatversion = 0\n",
     };
     std::fs::write(git.join("config"), format)?;
     std::fs::write(git.join("HEAD"), "ref: refs/heads/none\n")?;
@@ -190,6 +143,7 @@ fn quoted(path: &Path) -> OsString {
 }
 
 /// Copies an index with its time: git trusts what it noted about a file only if the index is younger than the file.
+#[expect(clippy::disallowed_methods, reason = "a repository of its own in a temporary folder")]
 fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
     let modified = match std::fs::metadata(from) {
         Ok(metadata) => metadata.modified()?,
@@ -206,49 +160,11 @@ fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::File::options().write(true).open(to)?.set_modified(modified)
 }
 
-/// Every folder that the paths, each ended by NUL, lie in.
-fn folders_above(paths: &[u8]) -> BTreeSet<PathBuf> {
-    let mut folders = BTreeSet::from([PathBuf::new()]);
-    for path in paths.split(|byte| *byte == 0) {
-        let mut above = Path::new(OsStr::from_bytes(path)).parent();
-        while let Some(folder) = above.filter(|folder| !folders.contains(*folder)) {
-            folders.insert(folder.to_owned());
-            above = folder.parent();
-        }
-    }
-    folders
-}
-
-/// Id and path of an entry of `ls-tree`; none for links, and for paths that would lead elsewhere.
-fn regular_file(entry: &[u8]) -> Option<(&str, &Path)> {
-    let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let mut words = std::str::from_utf8(&entry[..tab]).ok()?.split(' ');
-    let (mode, id) = (words.next()?, words.nth(1)?);
-    let path = Path::new(OsStr::from_bytes(&entry[tab + 1..]));
-    let stays = path.components().all(|part| matches!(part, Component::Normal(_)));
-    (mode.starts_with("100") && stays).then_some((id, path))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
-
-    #[test]
-    fn the_folders_above_a_change_are_each_named_once() {
-        let folders: Vec<PathBuf> = folders_above(b"a/b/c.py\0a/b/d.py\0e.py\0x/y\0").into_iter().collect();
-        assert_eq!(folders, ["", "a", "a/b", "x"].map(PathBuf::from));
-    }
-
-    #[test]
-    fn only_regular_files_inside_are_attributes() {
-        let id = "0123456789abcdef0123456789abcdef01234567";
-        let entry = |mode: &str, path: &str| format!("{mode} blob {id}\t{path}").into_bytes();
-        assert_eq!(regular_file(&entry("100644", "a/.gitattributes")), Some((id, Path::new("a/.gitattributes"))));
-        assert_eq!(regular_file(&entry("120000", ".gitattributes")), None);
-        assert_eq!(regular_file(&entry("100644", "../.gitattributes")), None);
-        assert_eq!(regular_file(&entry("100644", "/etc/.gitattributes")), None);
-        assert_eq!(regular_file(b""), None);
-    }
 
     #[test]
     fn a_folder_of_any_name_can_be_borrowed_from() {

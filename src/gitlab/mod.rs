@@ -3,6 +3,7 @@
 mod diff;
 mod explain;
 mod http;
+mod repository;
 mod tls;
 mod wire;
 mod words;
@@ -17,6 +18,7 @@ use serde_json::json;
 pub use diff::{ApiDiff, UnavailableFile};
 pub use explain::missing_token;
 pub use http::{Attempts, Backoff, Fate, Trouble};
+pub use repository::{Branch, TreeEntry};
 pub use tls::Deadlines;
 
 use crate::config::Token;

@@ -279,3 +279,31 @@ pub(super) struct DiffEntry {
     #[serde(default)]
     pub(super) too_large: Option<bool>,
 }
+
+/// A project, as far as diffsan reads it.
+#[derive(Deserialize)]
+pub(super) struct Project {
+    #[serde(default)]
+    pub(super) default_branch: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Branch {
+    pub(super) commit: BranchTip,
+    pub(super) protected: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct BranchTip {
+    pub(super) id: String,
+}
+
+/// One entry of `/repository/tree`.
+#[derive(Deserialize)]
+pub(super) struct TreeEntry {
+    pub(super) id: String,
+    pub(super) name: String,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) mode: String,
+}

@@ -12,6 +12,7 @@ use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
 use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
+use crate::policy;
 use crate::prepare::{self, Prepared, Rules};
 use crate::redact::{self, Output, Redacted};
 use crate::run::events::Event;
@@ -109,7 +110,13 @@ pub(super) async fn prepare(
     let marks = match change.source.kind.as_str() {
         "git-diff" => {
             let git = Git::new(&request.current, &request.env);
-            attributes::marks(&git, diff, change.source.reference.base_sha.as_deref()).await.unwrap_or_default()
+            let is_job = policy::is_job(&request.args, &request.env);
+            let judge = match request.loaded.policy.commit() {
+                Some(commit) => attributes::Judge::Commit(commit),
+                None if is_job => attributes::Judge::Nobody,
+                None => attributes::Judge::Repository(&git),
+            };
+            attributes::marks(judge, diff).await
         }
         _ => BTreeMap::new(),
     };

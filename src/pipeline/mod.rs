@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use crate::agent;
 use crate::cli::ReviewArgs;
 use crate::config::{Environment, Loaded};
-use crate::contracts::{AgentKind, Anchors, PriorDigest, SkipCode, SkipDecision, SkipReason};
+use crate::contracts::{
+    AgentKind, Anchors, PolicyRecord, PolicySource, PriorDigest, SkipCode, SkipDecision, SkipReason,
+};
 use crate::diff::Diff;
 use crate::error::Result;
 use crate::gitlab::MergeRequest;
@@ -18,7 +20,7 @@ use crate::{skip, view};
 
 mod asking;
 mod change;
-mod guard;
+mod guards;
 mod outcome;
 mod source;
 
@@ -66,9 +68,9 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     }
     let gitlab = connect(run, request)?;
     let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
+    guards::watch(run, request, &fetched).await?;
     let change = redact(run, request, fetched)?;
     let diff = parse(change.text.as_str().as_bytes())?;
-    guard::check(run, request, &change.source.reference, &diff).await?;
     let (prepared, anchors) = prepare(run, request, &change, &diff).await?;
     let prior = earlier(run, request, seen.as_ref())?;
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
@@ -121,7 +123,10 @@ fn configure(run: &Run, request: &Request) -> AgentKind {
             message: "secrets.enabled is false: only values known to be secret are removed".into(),
         });
     }
-    run.note(|progress| progress.fail_on = config.gate.fail_on);
+    run.note(|progress| {
+        progress.fail_on = config.gate.fail_on;
+        progress.on_partial = config.gate.on_partial;
+    });
     let (agent, source) = match config.agent.agent {
         Some(agent) => (agent, loaded.sources.get("agent.agent").map_or("default", |source| source.kind())),
         None => agent::infer(&config.agent, config.mode.ci, request.env.get("PATH").map(AsRef::as_ref)),
@@ -130,11 +135,16 @@ fn configure(run: &Run, request: &Request) -> AgentKind {
         ci: config.mode.ci,
         agent,
         verbosity: config.agent.verbosity,
-        config_file: loaded.file.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        config_file: loaded.policy.file().map(str::to_owned),
         model: config.agent.model.clone(),
         agent_source: source.to_owned(),
         token_env: loaded.token(&request.env).map(|(_, name)| name),
     });
+    let policy = loaded.policy.record();
+    if policy.source != PolicySource::Local {
+        let PolicyRecord { source, commit, branch, via, .. } = policy;
+        run.events.emit(Event::PolicyDecided { source, commit, branch, via });
+    }
     agent
 }
 
@@ -178,7 +188,7 @@ fn decide(
     let merge_request = seen.and_then(|seen| seen.merge_request.as_ref());
     let in_ci = config.mode.ci;
     let decision = skip::decide(&skip::Inputs {
-        config: &config.skip,
+        config: &skip::allowed(&config.skip, &config.gate),
         fingerprint: &change.fingerprint,
         prior: &prior.digest,
         diff_is_empty: diff.files.is_empty(),

@@ -120,6 +120,8 @@ pub(super) fn plan(
         truncation: &about.prepared.report,
         redaction: &about.change.redaction,
         errors: &progress.diagnostics,
+        policy: progress.policy.as_ref(),
+        elsewhere: &progress.elsewhere,
     });
     clean_plan(&mut plan, run);
     run.workdir.json(Artifact::PostPlan, &plan)?;

@@ -1,5 +1,6 @@
 //! What is written to a merge request: places, bodies, and the plan that lists them.
 
+pub mod guards;
 pub mod plan;
 pub mod position;
 pub mod render;

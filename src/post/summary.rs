@@ -38,6 +38,8 @@ pub struct Parts<'a> {
     /// None where the note should not tell.
     pub redaction: Option<&'a RedactionReport>,
     pub errors: &'a [ErrorInfo],
+    /// What the change touches that guards the project, ready to be shown.
+    pub guards: &'a str,
     /// `gitlab.summary_note_tag`.
     pub tag: &'a str,
     pub zone: Zone,
@@ -59,7 +61,7 @@ pub struct Summary {
 /// Renders the note; it stays below GitLab's limit, and what is cut is said.
 pub fn render(parts: &Parts<'_>) -> Summary {
     let mut counts = Counts::new();
-    let opening = sections([result(parts, &mut counts), words(parts, &mut counts)]);
+    let opening = sections([result(parts, &mut counts), parts.guards.to_owned(), words(parts, &mut counts)]);
     let metadata = metadata(parts);
     let closing = sections([
         markers(parts),

@@ -273,7 +273,8 @@ fn binary_and_ignored_files_are_told_apart_from_reviewed_ones() {
 #[test]
 fn what_is_shown_of_a_cut_hunk_are_its_first_lines() {
     let rows: String = (1..=50).map(|row| format!("+row {row}\n")).collect();
-    let text = format!("diff --git a/a.py b/a.py\nnew file mode 100644\n--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,50 @@\n{rows}");
+    let text =
+        format!("diff --git a/a.py b/a.py\nnew file mode 100644\n--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,50 @@\n{rows}");
     let diff = Diff::parse(text.as_bytes()).unwrap();
     let prepared = prepare(&text, &diff, &Rules { max_diff_chars: 300, ..rules() }).unwrap();
     let shown = prepared.shown(&diff);

@@ -110,6 +110,17 @@ impl Console {
         io::stderr().is_terminal()
     }
 
+    /// Asks whoever sits there; nobody there is a no.
+    pub fn agrees(&self, question: &str) -> bool {
+        if !io::stdin().is_terminal() {
+            return false;
+        }
+        self.write_err(question);
+        let mut answer = String::new();
+        let read = io::stdin().read_line(&mut answer);
+        read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
     /// Columns of the terminal, where there is one.
     pub fn width(&self) -> Option<usize> {
         rustix::termios::tcgetwinsize(io::stdout())

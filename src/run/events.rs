@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::contracts::{AgentKind, ErrorCode, ErrorInfo, EventRecord, Level, SCHEMA_VERSION, SkipReason, Verbosity};
+use crate::contracts::{
+    AgentKind, ErrorCode, ErrorInfo, EventRecord, Level, PolicySource, SCHEMA_VERSION, SkipReason, Verbosity,
+};
 use crate::error::clip;
 use crate::redact::{Engine, Output};
 use crate::run::console::Console;
@@ -34,6 +36,8 @@ pub enum Event {
         agent_source: String,
         token_env: Option<String>,
     },
+    #[serde(rename = "policy.decided")]
+    PolicyDecided { source: PolicySource, commit: Option<String>, branch: Option<String>, via: Option<String> },
     #[serde(rename = "diff.fetched")]
     DiffFetched { chars: u64, files: u64, base_sha: Option<String>, head_sha: Option<String>, source: String },
     #[serde(rename = "diff.prepared")]
@@ -130,6 +134,10 @@ impl Event {
             Self::RunStarted { version, workdir, .. } => format!("diffsan {version} starts; artifacts go to {workdir}"),
             Self::StageStarted { stage } => format!("stage {stage} begins"),
             Self::ConfigLoaded { agent, .. } => format!("the configuration is read; {} reviews", agent.name()),
+            Self::PolicyDecided { commit: Some(commit), branch, .. } => {
+                format!("the policy is {} of {}", clip(commit, 12), branch.as_deref().unwrap_or("the target"))
+            }
+            Self::PolicyDecided { .. } => "the policy is this machine's, or the job's".into(),
             Self::DiffFetched { chars, files, .. } => format!("the change has {files} file(s), {chars} characters"),
             Self::DiffPrepared { final_chars, truncated, secrets, .. } => format!(
                 "{final_chars} characters go to the agent{}; {secrets} secret(s) removed",

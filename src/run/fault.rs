@@ -19,3 +19,16 @@ pub(crate) fn point(stage: &str) {
 
 #[cfg(not(debug_assertions))]
 pub(crate) fn point(_stage: &str) {}
+
+/// Whether a test asked for a build without one defence (`DIFFSAN_FAULT=undefended:<name>`), to show what it is for.
+#[cfg(debug_assertions)]
+pub(crate) fn is_undefended(name: &str) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "exists in test builds only")]
+    let wanted = std::env::var("DIFFSAN_FAULT").unwrap_or_default();
+    wanted.strip_prefix("undefended:") == Some(name)
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn is_undefended(_name: &str) -> bool {
+    false
+}

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    Coverage, ErrorInfo, Fingerprint, PrivacyAudit, RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage,
-    VerdictCounts,
+    Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord, Severity,
+    SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
@@ -49,6 +49,11 @@ pub struct Progress {
     /// The run stopped after the prompt because it was asked to.
     pub dry_run: bool,
     pub token_usage: Option<TokenUsage>,
+    /// Who decided, and what the change would change about that.
+    pub policy: Option<PolicyRecord>,
+    /// Files whose content is elsewhere (submodules, Git LFS), with the reason: nobody reviewed it.
+    pub elsewhere: Vec<(String, String)>,
+    pub on_partial: OnPartial,
 }
 
 /// How to open the folder of a run.
@@ -181,6 +186,7 @@ impl Run {
             diagnostics: progress.diagnostics,
             privacy_audit: Some(self.audit()),
             token_usage: progress.token_usage,
+            policy: progress.policy,
         }
     }
 
@@ -253,6 +259,7 @@ impl Run {
             diagnostics: Vec::new(),
             privacy_audit: None,
             token_usage: None,
+            policy: None,
         }
     }
 }

@@ -283,26 +283,3 @@ fn completions_and_the_manual_page_name_the_commands() {
     assert!(page.starts_with(".ie") || page.contains(".TH diffsan"), "{}", &page[..200.min(page.len())]);
     assert!(page.contains("inspect"));
 }
-
-#[test]
-fn a_merge_request_cannot_configure_what_runs_in_its_own_review() {
-    let sandbox = Sandbox::new();
-    let base = sandbox.git(&["rev-parse", "HEAD"]).trim().to_owned();
-    sandbox.git(&["checkout", "-q", "-b", "topic"]);
-    sandbox.write(".diffsan.toml", "[agent]\nagent = \"command\"\ncommand = \"touch pwned\"\n");
-    sandbox.write("src/app.py", "changed = 1\n");
-    let head = sandbox.commit("take over");
-    let run = |extra: &[(&str, &str)]| {
-        let mut command = sandbox.command(["--ci", "--no-post"]);
-        command
-            .env("CI_MERGE_REQUEST_DIFF_BASE_SHA", &base)
-            .env("CI_COMMIT_SHA", &head)
-            .env("DIFFSAN_GITLAB__ENABLED", "false")
-            .envs(extra.iter().copied());
-        Finished::of(command.output().unwrap())
-    };
-    let finished = run(&[]).expect_code(2);
-    assert!(finished.stderr.contains("itself changes agent.command"), "{}", finished.stderr);
-    assert!(!sandbox.repo().join("pwned").exists());
-    run(&[("DIFFSAN_AGENT__COMMAND", "true"), ("DIFFSAN_AGENT__AGENT", "builtin")]).expect_code(0);
-}

@@ -51,6 +51,9 @@ fn values() -> Vec<(&'static str, Value, Value)> {
         ("review.anchoring", json!("strict"), json!("off")),
         ("review.max_inline", json!(0), json!(5)),
         ("gate.fail_on", json!("low"), json!("high")),
+        ("gate.on_partial", json!("pass"), json!("pass")),
+        ("gate.allow_skips", json!(true), json!(true)),
+        ("policy.trust_roots", json!(["a/**"]), json!(["b/**"])),
         ("gitlab.enabled", json!(false), json!(false)),
         ("gitlab.base_url", json!("https://a.invalid"), json!("https://b.invalid")),
         ("gitlab.project_id", json!("a/b"), json!("17")),
@@ -109,12 +112,16 @@ fn every_key_goes_through_default_file_environment_and_flag() {
         assert_ne!(&defaults[*key]["value"], in_file, "{key}");
         sandbox.write(".diffsan.toml", toml(key, in_file));
         let row = &shown(&sandbox, &[], None)[*key];
-        assert_eq!(&row["value"], in_file, "{key} from the file");
+        let shown_value =
+            if *key == "gitlab.ca_file" { json!(sandbox.repo().join("one.pem")) } else { in_file.clone() };
+        assert_eq!(row["value"], shown_value, "{key} from the file");
         assert!(row["source"].as_str().unwrap().starts_with("file "), "{row}");
         let variable = format!("DIFFSAN_{}", key.to_uppercase().replace('.', "__"));
         let text = in_environment.as_str().map_or_else(|| in_environment.to_string(), str::to_owned);
         let row = &shown(&sandbox, &[], Some((&variable, &text)))[*key];
-        assert_eq!(&row["value"], in_environment, "{key} from the environment");
+        let shown_value =
+            if *key == "gitlab.ca_file" { json!(sandbox.repo().join("two.pem")) } else { in_environment.clone() };
+        assert_eq!(row["value"], shown_value, "{key} from the environment");
         assert_eq!(row["source"], format!("environment {variable}"));
         for (_, args, value) in FLAGS.iter().filter(|(flagged, ..)| flagged == key) {
             let row = &shown(&sandbox, args, Some((&variable, &text)))[*key];

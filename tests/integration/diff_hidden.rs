@@ -111,7 +111,7 @@ const ATTACKS: &[Attack] = &[
         ..PLAIN
     },
     Attack { name: "everything is big", planted: &[&["config", "core.bigFileThreshold", "1"]], ..PLAIN },
-    Attack { name: "a replaced blob", planted: &[&["replace", "EVIL", "BASE:README.md"]], ..PLAIN },
+    Attack { name: "a replaced blob", planted: &[&["replace", "EVIL", "HARMLESS"]], ..PLAIN },
     Attack { name: "a replaced commit", planted: &[&["replace", "-f", "HEAD", "BASE"]], ..PLAIN },
     Attack {
         name: "an order without the file",
@@ -131,7 +131,7 @@ const ATTACKS: &[Attack] = &[
 const EVIL: &str = "evil = 'this line must be seen'";
 
 /// A branch that changes `src/app.py`, laid out for the attack; base and head.
-fn site(attack: &Attack, tool: &Tool) -> (Sandbox, String, String) {
+fn site(attack: &Attack) -> (Sandbox, String, String) {
     let sandbox = Sandbox::new();
     let base = sandbox.git(&["rev-parse", "HEAD"]).trim().to_owned();
     sandbox.git(&["checkout", "-q", "-b", "topic"]);
@@ -140,30 +140,26 @@ fn site(attack: &Attack, tool: &Tool) -> (Sandbox, String, String) {
     }
     sandbox.write("src/app.py", format!("{EVIL}\n"));
     let head = sandbox.commit("change");
-    let evil = sandbox.git(&["rev-parse", "HEAD:src/app.py"]).trim().to_owned();
-    let fill = |word: &str| word.replace("BASE", &base).replace("HEAD", &head).replace("EVIL", &evil);
     for (path, text) in attack.written {
         let path = sandbox.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
     for command in attack.planted {
-        let command: Vec<String> = command.iter().map(|word| fill(word)).collect();
-        let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        if command[0] == "replace" {
-            let blob = sandbox.git(&["rev-parse", command[command.len() - 1]]).trim().to_owned();
-            sandbox.git(&[&command[..command.len() - 1], &[&blob]].concat());
-        } else {
-            sandbox.git(&command);
-        }
-    }
-    if !attack.control.is_empty() {
-        let control: Vec<String> = attack.control.iter().map(|word| fill(word)).collect();
-        let control: Vec<&str> = control.iter().map(String::as_str).collect();
-        let shown = tool.plain(&sandbox, attack.environment, &control);
-        assert!(!shown.contains(EVIL), "{}: {} is not fooled by {}", tool.version, control.join(" "), attack.name);
+        let command: Vec<String> = command.iter().map(|word| filled(word, &sandbox, &base, &head)).collect();
+        sandbox.git(&command.iter().map(String::as_str).collect::<Vec<_>>());
     }
     (sandbox, base, head)
+}
+
+fn filled(word: &str, sandbox: &Sandbox, base: &str, head: &str) -> String {
+    match word {
+        "BASE" => base.to_owned(),
+        "HEAD" => head.to_owned(),
+        "EVIL" => sandbox.git(&["rev-parse", "HEAD:src/app.py"]).trim().to_owned(),
+        "HARMLESS" => sandbox.git(&["rev-parse", "HEAD:README.md"]).trim().to_owned(),
+        word => word.to_owned(),
+    }
 }
 
 fn ci(base: Option<&str>, head: &str) -> CiContext {
@@ -177,38 +173,30 @@ fn ci(base: Option<&str>, head: &str) -> CiContext {
 }
 
 #[tokio::test]
-async fn no_git_hides_a_change_of_a_merge_request() {
-    for tool in tools() {
-        for attack in ATTACKS {
-            let (sandbox, base, head) = site(attack, &tool);
-            let git = Git::new(&sandbox.repo(), &tool.environment(&sandbox, attack.environment));
-            let fetched = fetch::ci(&git, &ci(Some(&base), &head)).await.unwrap();
-            let shown = String::from_utf8(fetched.raw).unwrap();
-            assert!(shown.contains(&format!("+{EVIL}\n")), "{}: {}: {shown}", tool.version, attack.name);
-            assert!(shown.contains("-def one():\n"), "{}: {}: {shown}", tool.version, attack.name);
-        }
-    }
-}
-
-#[tokio::test]
-async fn no_git_hides_a_change_on_a_laptop() {
-    for tool in tools() {
-        for attack in ATTACKS {
-            let (sandbox, base, _) = site(attack, &tool);
-            let git = Git::new(&sandbox.repo(), &tool.environment(&sandbox, attack.environment));
-            let branch = Local::Branch { base: Some(base) };
-            let committed = fetch::local(&git, &branch).await.unwrap();
-            sandbox.write("src/app.py", format!("{EVIL}\nmore = 1\n"));
-            let unstaged = fetch::local(&git, &Local::Unstaged).await.unwrap();
-            let working = fetch::local(&git, &branch).await.unwrap();
-            sandbox.git(&["add", "-u"]);
-            let staged = fetch::local(&git, &Local::Staged).await.unwrap();
-            for (fetched, line) in
-                [(committed, EVIL), (unstaged, "more = 1"), (working, "more = 1"), (staged, "more = 1")]
-            {
+async fn no_git_hides_a_change() {
+    let tools = tools();
+    for attack in ATTACKS {
+        let (sandbox, base, head) = site(attack);
+        for tool in &tools {
+            let seen = |fetched: fetch::Fetched, line: &str| {
                 let shown = String::from_utf8(fetched.raw).unwrap();
                 assert!(shown.contains(&format!("+{line}\n")), "{}: {}: {shown}", tool.version, attack.name);
+            };
+            let control: Vec<_> = attack.control.iter().map(|word| filled(word, &sandbox, &base, &head)).collect();
+            if !control.is_empty() {
+                let control: Vec<_> = control.iter().map(String::as_str).collect();
+                let shown = tool.plain(&sandbox, attack.environment, &control);
+                assert!(!shown.contains(EVIL), "{} is not fooled by {}", tool.version, attack.name);
             }
+            let git = Git::new(&sandbox.repo(), &tool.environment(&sandbox, attack.environment));
+            seen(fetch::ci(&git, &ci(Some(&base), &head)).await.unwrap(), EVIL);
+            let branch = Local::Branch { base: Some(base.clone()) };
+            sandbox.write("src/app.py", format!("{EVIL}\nmore = 1\n"));
+            seen(fetch::local(&git, &branch).await.unwrap(), EVIL);
+            seen(fetch::local(&git, &Local::Unstaged).await.unwrap(), "more = 1");
+            sandbox.git(&["add", "src/app.py"]);
+            seen(fetch::local(&git, &Local::Staged).await.unwrap(), "more = 1");
+            sandbox.git(&["reset", "-q", "--hard"]);
         }
     }
 }
@@ -225,6 +213,7 @@ fn moved_submodule(modules: &str, config: &[&str]) -> (Sandbox, String, String) 
     sandbox.git(&["checkout", "-q", "-b", "topic"]);
     sandbox.git(&["update-index", "--cacheinfo", &format!("160000,{base},sub")]);
     sandbox.git(&["commit", "-q", "-m", "bump"]);
+    std::fs::create_dir_all(sandbox.repo().join("sub")).unwrap();
     let head = sandbox.git(&["rev-parse", "HEAD"]).trim().to_owned();
     if !config.is_empty() {
         sandbox.git(&[&["config"], config].concat());
@@ -257,7 +246,7 @@ async fn no_git_hides_a_moved_submodule() {
 #[tokio::test]
 async fn a_graft_does_not_choose_the_base() {
     for tool in tools() {
-        let (sandbox, base, head) = site(&Attack { control: &[], ..PLAIN }, &tool);
+        let (sandbox, base, head) = site(&PLAIN);
         std::fs::write(sandbox.repo().join(".git/info/grafts"), format!("{base} {head}\n")).unwrap();
         let fooled = tool.plain(&sandbox, &[], &["merge-base", "main", &head]);
         assert_eq!(fooled.trim(), head, "{}", tool.version);
@@ -276,10 +265,7 @@ fn honest() -> Sandbox {
     sandbox.git(&["config", "filter.low.clean", "tr A-Z a-z"]);
     sandbox.git(&["config", "filter.low.smudge", "tr a-z A-Z"]);
     sandbox.git(&["config", "core.autocrlf", "true"]);
-    sandbox.write(
-        ".gitattributes",
-        "*.low filter=low -text\n*.id ident\n*.py diff=python\n*.u16 working-tree-encoding=UTF-16\n*.dat binary\n",
-    );
+    sandbox.write(".gitattributes", "*.low filter=low -text\n*.id ident\n*.u16 working-tree-encoding=UTF-16\n");
     sandbox.write("a.low", "one\ntwo\n");
     sandbox.write("b.low", "same\n");
     sandbox.write("c.txt", "one\ntwo\nthree\n");
@@ -349,7 +335,9 @@ async fn an_honest_working_tree_is_shown_as_git_shows_it() {
         sandbox.git(&["add", "c.txt", "gone.txt"]);
         sandbox.write("c.txt", "five\r\n");
         check("staged").await;
-        assert_eq!(sandbox.git(&["count-objects"]), sandbox.git(&["count-objects"]));
+        let after = sandbox.git(&["count-objects", "-v"]);
+        check("again").await;
+        assert_eq!(sandbox.git(&["count-objects", "-v"]), after, "nothing is stored in the user's repository");
     }
 }
 

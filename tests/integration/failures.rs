@@ -61,8 +61,8 @@ fn each_kind_of_bad_config_exits_2_with_a_message_that_says_what_is_wrong() {
         ("[nothing]\nkey = 1\n", &[], &[], "nothing.key: is not a known key"),
         ("[agent]\nagent = \"copilot\"\n", &[], &[], "unknown variant `copilot`"),
         (
-            "[agent]\nagent = \"cursor\"\nproxy_url = \"http://127.0.0.1:1\"\n",
-            &[],
+            "[agent]\nagent = \"cursor\"\n",
+            &[("DIFFSAN_AGENT__PROXY_URL", "http://127.0.0.1:1")],
             &[],
             "works with the codex agent only",
         ),

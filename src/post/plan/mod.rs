@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use crate::contracts::{
-    AppConfig, ErrorInfo, Finding, PlannedDiscussion, PostPlan, RedactionReport, ReviewOutput, TruncationReport,
+    AppConfig, ErrorInfo, Finding, PlannedDiscussion, PolicyRecord, PostPlan, RedactionReport, ReviewOutput,
+    TruncationReport,
 };
 use crate::diff::Diff;
 use crate::prior::Prior;
 
+use super::guards;
 use super::position::{self, Place, Refs};
 use super::render::{self, Unplaced};
 use super::sanitize;
@@ -36,6 +38,10 @@ pub struct Inputs<'a> {
     pub redaction: &'a RedactionReport,
     /// What went wrong on the way.
     pub errors: &'a [ErrorInfo],
+    /// Who decided, and what the change would change about that.
+    pub policy: Option<&'a PolicyRecord>,
+    /// Files whose content is elsewhere, with the reason.
+    pub elsewhere: &'a [(String, String)],
 }
 
 /// Which finding goes where; each of the review is in exactly one list, worst first.
@@ -107,6 +113,7 @@ pub fn build(inputs: &Inputs<'_>) -> PostPlan {
         truncation: inputs.truncation,
         redaction: inputs.config.secrets.post_warning_to_mr.then_some(inputs.redaction),
         errors: inputs.errors,
+        guards: &guards::render(inputs.policy, inputs.elsewhere),
         tag: &inputs.config.gitlab.summary_note_tag,
         zone: inputs.zone,
     });

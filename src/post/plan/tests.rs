@@ -121,6 +121,8 @@ impl Case {
             truncation: &self.truncation,
             redaction: &self.redaction,
             errors: &self.errors,
+            policy: None,
+            elsewhere: &[],
         })
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::markdown::Effects;
 use super::positions;
+use super::repository;
 use super::store::{Note, Refs, Store, user};
 use super::{BOT, MR, PROJECT};
 
@@ -92,6 +93,9 @@ pub(crate) fn answer(store: &mut Store, call: &Call<'_>) -> Answer {
                 return message(404, "404 Not found");
             }
             merge_request(store, call, rest)
+        }
+        (_, ["projects", project, rest @ ..]) if *project == PROJECT.to_string() && store.project_visible => {
+            repository::answer(store, call, rest).unwrap_or_else(|| message(404, "404 Not Found"))
         }
         _ => message(404, "404 Not Found"),
     }

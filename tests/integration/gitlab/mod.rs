@@ -4,6 +4,7 @@
 mod answers;
 mod markdown;
 mod positions;
+mod repository;
 mod server;
 mod store;
 

@@ -79,6 +79,8 @@ pub(crate) struct Store {
     pub(crate) collapsed: Vec<String>,
     /// Pages without `X-Next-Page` and its relatives.
     pub(crate) paging_headers: bool,
+    /// Branches that GitLab protects.
+    pub(crate) protected: Vec<String>,
     serial: u64,
     commits: HashMap<String, bool>,
     diffs: HashMap<(String, String, Vec<String>), Arc<Vec<FileDiff>>>,
@@ -111,6 +113,7 @@ impl Store {
             raw_diffs: true,
             collapsed: Vec::new(),
             paging_headers: true,
+            protected: vec!["main".into()],
             serial: 0,
             commits: HashMap::new(),
             diffs: HashMap::new(),
