@@ -8,6 +8,7 @@ use clap::CommandFactory as _;
 use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs};
 use crate::config::{self, Environment, Loaded};
 use crate::contracts::{AgentKind, ReviewOutput};
+use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure, Result};
 use crate::policy::{self, Start, trust};
 use crate::redact::{Engine, Output};
@@ -45,7 +46,9 @@ impl Place {
     }
 
     fn open(&self, path: &Path) -> Result<Workdir> {
-        Workdir::open(path, &self.forbidden(), Arc::clone(&self.engine)).map_err(|unusable| {
+        let tracked = tracked_in(&self.current.join(path), &self.env).into();
+        let workdir = Workdir::open(path, &self.forbidden(), Arc::clone(&self.engine));
+        workdir.map(|workdir| workdir.knowing(tracked)).map_err(|unusable| {
             Error::Config(
                 Failure::new(unusable.to_string())
                     .with("workdir", path.to_string_lossy())

@@ -1,5 +1,6 @@
 //! The one way to run git: a fixed environment, a deadline, no prompt, bytes out.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -316,6 +317,34 @@ impl GitError {
     pub fn is_no_repository(&self) -> bool {
         self.said().contains("not a git repository")
     }
+}
+
+/// The names in a folder that git tracks, or that have something below them that it does. A folder outside of every
+/// repository has none.
+pub fn tracked_in(folder: &Path, environment: &Environment) -> Result<BTreeSet<OsString>, GitError> {
+    let folder = folder.canonicalize().map_err(GitError::Start)?;
+    if !folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok()) {
+        return Ok(BTreeSet::new());
+    }
+    let mut git =
+        Git::new(&folder, environment).trusting(Path::new("*")).trusting_by_file().map_err(GitError::Private)?;
+    // What these name is another repository, or another index, than the folder's own.
+    let is_repository =
+        |name: &OsStr| ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].iter().any(|known| name == *known);
+    git.environment.retain(|(name, _)| !is_repository(name));
+    let arguments = ["ls-files", "--cached", "-z"];
+    let output = git.command(&Extras::default()).args(arguments).as_std_mut().output();
+    let output = output.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => GitError::Missing,
+        _ => GitError::Start(error),
+    })?;
+    if !output.status.success() {
+        let said = words(&output.stderr, output.status);
+        return Err(GitError::Failed { command: shown_command(&arguments), said });
+    }
+    let paths = output.stdout.split(|byte| *byte == 0);
+    let first = paths.filter_map(|path| path.split(|byte| *byte == b'/').next().filter(|name| !name.is_empty()));
+    Ok(first.map(|name| OsStr::from_bytes(name).to_owned()).collect())
 }
 
 /// Takes user names and passwords out of the URLs in a text.

@@ -182,7 +182,8 @@ fn files_without_hunks_are_shown_and_counted() {
                 diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n";
     let prepared = prepared(text, &rules());
     assert_eq!(prepared.text, text);
-    assert_eq!((prepared.report.coverage.hunks_total, prepared.report.coverage.hunks_sent), (3, 3));
+    let coverage = &prepared.report.coverage;
+    assert_eq!((coverage.hunks_total, coverage.hunks_sent, coverage.hunks_binary), (3, 2, 1));
 }
 
 #[test]

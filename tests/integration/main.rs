@@ -22,6 +22,7 @@ mod gitlab_tls;
 mod policy;
 mod posting;
 mod posting_runs;
+mod read_back;
 mod report;
 mod report_browser;
 mod sandbox;
