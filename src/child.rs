@@ -58,6 +58,33 @@ pub fn kill_all() -> bool {
     !live.is_empty()
 }
 
+/// Whether a process is on the list or descends from one that is; `None` where the system does not show who descends from
+/// whom.
+pub fn descends_from_live(pid: u32) -> Option<bool> {
+    const MAX_DEPTH: usize = 64;
+    if !Path::new("/proc/self/stat").exists() {
+        return None;
+    }
+    let live: Vec<u32> = live().keys().copied().collect();
+    let mut pid = pid;
+    for _ in 0..MAX_DEPTH {
+        let Some((parent, group)) = family(pid) else { return Some(false) };
+        if live.contains(&pid) || live.contains(&group) {
+            return Some(true);
+        }
+        pid = parent;
+    }
+    Some(false)
+}
+
+/// Parent and group of a process.
+fn family(pid: u32) -> Option<(u32, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ').skip(1);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
 impl Guard {
     /// Asks the group to end.
     pub fn terminate(&self) {

@@ -28,7 +28,7 @@ pub enum Command {
     /// Post, or finish posting, a review that is already in a workdir: no agent runs, nothing appears twice.
     Post(WorkdirArgs),
     /// Say what happened in a run and what to do next, from its artifacts alone.
-    Inspect(WorkdirArgs),
+    Inspect(InspectArgs),
     /// Write the reports of a run again from its workdir.
     Report(ReportArgs),
     /// Check everything a run needs, and spend nothing.
@@ -48,6 +48,9 @@ pub enum Command {
     /// Print the manual page.
     #[command(hide = true)]
     Man,
+    /// What an agent's program starts to reach the reading tools of the diffsan that started it.
+    #[command(hide = true)]
+    ContextBridge,
 }
 
 /// What `review` takes.
@@ -91,6 +94,34 @@ pub struct ReviewArgs {
     /// Exit with 3 when a finding is at least this severe.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
+}
+
+impl ReviewArgs {
+    /// The flags that decide what is reviewed and by whom, as they would be typed again.
+    pub fn words(&self) -> Vec<String> {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let switches = [
+            ("--ci", self.ci),
+            ("--no-ci", self.no_ci),
+            ("--staged", self.staged),
+            ("--unstaged", self.unstaged),
+            ("--dry-run", self.dry_run),
+            ("--no-post", self.no_post),
+        ];
+        let values = [
+            ("--base", self.base.clone()),
+            ("--diff-file", self.diff_file.as_ref().map(path)),
+            ("--agent", self.agent.map(|agent| agent.name().to_owned())),
+            ("--model", self.model.clone()),
+            ("--proxy-url", self.proxy_url.clone()),
+            ("--fail-on", self.fail_on.map(|severity| severity.name().to_owned())),
+            ("--config", self.common.config.as_ref().map(path)),
+            ("--workdir", self.common.workdir.as_ref().map(path)),
+        ];
+        let switches = switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
+        let values = values.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?]));
+        switches.chain(values.flatten()).collect()
+    }
 }
 
 /// What every command takes.
@@ -163,6 +194,16 @@ pub struct WorkdirArgs {
     pub path: Option<PathBuf>,
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+/// What `inspect` takes.
+#[derive(Debug, Clone, Args)]
+pub struct InspectArgs {
+    #[command(flatten)]
+    pub run: WorkdirArgs,
+    /// Say how a run stands that is still going, and do not wait for its end.
+    #[arg(long)]
+    pub no_follow: bool,
 }
 
 /// What `report` takes.

@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 
 use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs};
 use crate::config::{self, Environment, Loaded};
-use crate::contracts::{AgentKind, ReviewOutput};
+use crate::contracts::{AgentKind, Finding, ReviewOutput};
 use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure, Result};
 use crate::policy::{self, Start, trust};
@@ -43,6 +43,41 @@ impl Place {
             None => preview(&args, self)
                 .map_or_else(|_| config::early_workdir(&args, &self.env), |loaded| loaded.config.workdir.into()),
         }
+    }
+
+    /// The folder of an earlier run, to look at it: the named one, one below it (as a job's artifacts have it), the
+    /// configured one here or at the repository's top, or the folder one stands in.
+    fn look(&self, named: Option<&Path>, common: &CommonArgs) -> Result<Workdir> {
+        let usual = self.workdir_path(named, common);
+        let mut places = vec![usual.clone()];
+        match named.or(common.workdir.as_deref()) {
+            Some(path) => places.push(path.join(".diffsan")),
+            None => {
+                places.push(PathBuf::from("."));
+                places.extend(config::repository_top(&self.current).map(|top| top.join(&usual)));
+            }
+        }
+        let look = |path: &PathBuf| {
+            let workdir = Workdir::look(path, &self.current, Arc::clone(&self.engine)).ok()?;
+            Some(workdir.knowing(tracked_in(&self.current.join(path), &self.env).into()))
+        };
+        let mut there = places.iter().filter_map(look);
+        there.by_ref().find(Workdir::has_run).or_else(|| look(&usual)).ok_or_else(|| {
+            Error::Config(
+                Failure::new(format!("there is no folder {}", usual.display()))
+                    .with("workdir", usual.to_string_lossy())
+                    .help("name the workdir of an earlier run, or run `diffsan review` first"),
+            )
+        })
+    }
+
+    /// The findings of the last review, and the folder they are in; none where there was no review.
+    fn findings(&self, common: &CommonArgs) -> Result<(PathBuf, Vec<Finding>)> {
+        let Ok(workdir) = self.look(None, common) else {
+            return Ok((self.workdir_path(None, common), Vec::new()));
+        };
+        let review: Option<ReviewOutput> = workdir.read_json(Artifact::Review)?;
+        Ok((workdir.path().to_owned(), review.map(|review| review.findings).unwrap_or_default()))
     }
 
     fn open(&self, path: &Path) -> Result<Workdir> {
@@ -104,8 +139,7 @@ pub fn show_config(args: &ReviewArgs, place: &Place) -> Result<String> {
 
 /// `diffsan inspect`.
 pub fn show_run(args: &WorkdirArgs, place: &Place) -> Result<String> {
-    let path = place.workdir_path(args.path.as_deref(), &args.common);
-    let workdir = place.open(&path)?;
+    let workdir = place.look(args.path.as_deref(), &args.common)?;
     let inspection = inspect::inspect(&traces(&workdir));
     let text = match args.common.format {
         Format::Json => format!("{:#}\n", serde_json::to_value(&inspection).unwrap_or_default()),
@@ -114,18 +148,53 @@ pub fn show_run(args: &WorkdirArgs, place: &Place) -> Result<String> {
     Ok(place.engine.redact(Output::Console, &text).into_string())
 }
 
+/// What a run did since so many events were seen.
+#[derive(Debug)]
+pub struct News {
+    pub live: bool,
+    pub events: usize,
+    pub text: String,
+}
+
+/// What is new in a run since so many events were seen, and whether it is still going.
+pub fn follow(args: &WorkdirArgs, place: &Place, seen: usize) -> Result<News> {
+    let workdir = place.look(args.path.as_deref(), &args.common)?;
+    let traces = traces(&workdir);
+    let text = inspect::news(&traces, seen);
+    let text = place.engine.redact(Output::Console, &text).into_string();
+    Ok(News { live: traces.is_live, events: traces.events.len(), text })
+}
+
 fn traces(workdir: &Workdir) -> Traces {
-    let text = |artifact: Artifact| {
-        workdir
-            .read(&artifact.file_name())
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+    let mut problems = Vec::new();
+    let mut text = |artifact: Artifact| match workdir.read(&artifact.file_name()) {
+        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) => {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                problems.push(format!("{} was not read: {error}", artifact.file_name()));
+            }
+            None
+        }
     };
+    // Asked before the files are read: a run that ends in between is then seen as it ended.
+    let is_live = workdir.is_live();
+    let artifacts = [Artifact::Run, Artifact::Review, Artifact::Truncation];
+    let texts = artifacts.map(&mut text);
+    let events = text(Artifact::Events).unwrap_or_default();
+    let mut values = artifacts.into_iter().zip(texts).map(|(artifact, text)| {
+        let read = serde_json::from_str(&text?);
+        read.map_err(|error| problems.push(format!("{} is damaged: {error}", artifact.file_name()))).ok()
+    });
+    let [run, review, truncation] = [(); 3].map(|()| values.next().flatten());
     Traces {
         workdir: workdir.path().to_string_lossy().into_owned(),
-        run: serde_json::from_str(&text(Artifact::Run)).ok(),
-        events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+        is_live,
+        run,
+        review,
+        truncation,
+        events: events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         files: workdir.list(),
+        problems,
     }
 }
 
@@ -140,16 +209,32 @@ pub fn explain(args: &ExplainArgs, place: &Place) -> Result<String> {
     if let Some(known) = explain::code(what) {
         return Ok(explain::text(&known));
     }
-    let path = place.workdir_path(None, &args.common);
-    let review: Option<ReviewOutput> =
-        place.open(&path).ok().and_then(|workdir| workdir.read_json(Artifact::Review).ok()?);
-    let finding = review.as_ref().and_then(|review| review.findings.iter().find(|finding| finding.finding_id == *what));
-    match finding {
-        Some(finding) => Ok(place.engine.redact(Output::Console, &explain::finding(finding)).into_string()),
-        None => Err(Error::Config(
+    let (path, findings) = place.findings(&args.common)?;
+    let finding = find(&findings, what, &path)?;
+    Ok(place.engine.redact(Output::Console, &explain::finding(finding)).into_string())
+}
+
+/// The finding of this id, or the only one whose id begins so, with or without its `f-`.
+fn find<'a>(findings: &'a [Finding], what: &str, path: &Path) -> Result<&'a Finding> {
+    let fits = |finding: &&Finding| {
+        let id = &finding.finding_id;
+        id == what || id.starts_with(what) || id.strip_prefix("f-").is_some_and(|id| id.starts_with(what))
+    };
+    let found: Vec<_> = findings.iter().filter(fits).collect();
+    let exact = found.iter().find(|finding| finding.finding_id == what);
+    match (exact, found.as_slice()) {
+        (Some(finding), _) | (None, [finding]) => Ok(finding),
+        (None, []) => Err(Error::Config(
             Failure::new(format!("`{what}` is no known code, and no finding of the review in {}", path.display()))
-                .help("`diffsan explain` lists the codes; review.json has the findings' ids"),
+                .help("`diffsan inspect` lists the findings with their ids, `diffsan explain` the codes"),
         )),
+        (None, several) => {
+            let ids: Vec<_> = several.iter().map(|finding| finding.finding_id.as_str()).collect();
+            Err(Error::Config(
+                Failure::new(format!("`{what}` is the beginning of several ids: {}", ids.join(", ")))
+                    .help("give one more letter of the id"),
+            ))
+        }
     }
 }
 
@@ -166,7 +251,7 @@ pub fn init(args: &InitArgs, place: &Place) -> Result<String> {
 pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
     let path = place.workdir_path(args.run.path.as_deref(), &args.run.common);
     if args.baseline {
-        let workdir = Workdir::create(&path, &place.forbidden(), Arc::clone(&place.engine))
+        let workdir = Workdir::add_to(&path, &place.forbidden(), Arc::clone(&place.engine))
             .map_err(|unusable| Error::Config(Failure::new(unusable.to_string())))?;
         workdir.foreign_json(Artifact::CodeQuality, view::code_quality_baseline())?;
         return Ok(format!("Wrote {}.\n", path.join(Artifact::CodeQuality.file_name()).display()));

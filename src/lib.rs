@@ -5,19 +5,22 @@
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time; [`policy`] says who decides. Everything else is
 //! a function from values to values:
 //! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
-//! [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
+//! [`next`], [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
 pub mod agent;
+pub mod arguments;
 pub mod child;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod context;
 pub mod contracts;
 pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod gitlab;
+pub mod next;
 pub mod pipeline;
 pub mod policy;
 pub mod post;

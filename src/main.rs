@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use diffsan::cli::{Cli, Command, CommonArgs, Format, ReviewArgs, TrustArgs};
+use diffsan::cli::{Cli, Command, CommonArgs, Format, InspectArgs, ReviewArgs, TrustArgs};
 use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
 use diffsan::contracts::{Level, RunRecord, SecretsConfig};
@@ -17,15 +17,18 @@ use diffsan::pipeline::{self, Request};
 use diffsan::policy::{self, Start};
 use diffsan::redact::{Engine, Output, Settings};
 use diffsan::run::console::{ColourChoice, Console, ConsoleStyle};
-use diffsan::run::progress::Progress;
+use diffsan::run::progress::{Ink, Progress};
 use diffsan::run::record::{Opening, Run};
 use diffsan::view::{Look, Shown};
 
 /// Time for a stage to clear up after a child that was killed.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
+/// How often a followed run is looked at.
+const FOLLOW: Duration = Duration::from_millis(200);
+
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(diffsan::arguments::ordered(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -45,13 +48,14 @@ fn run(cli: Cli) -> u8 {
         }
         Some(Command::Doctor(args)) => doctor(&args),
         Some(Command::Trust(args)) => trust(&args),
-        Some(Command::Inspect(args)) => answer(&args.common, |place| commands::show_run(&args, place)),
+        Some(Command::Inspect(args)) => inspect(&args),
         Some(Command::Report(args)) => answer(&args.run.common, |place| commands::report(&args, place)),
         Some(Command::Init(args)) => answer(&CommonArgs::default(), |place| commands::init(&args, place)),
         Some(Command::Config(args)) => answer(&args.review.common, |place| commands::show_config(&args.review, place)),
         Some(Command::Schema(args)) => answer(&CommonArgs::default(), |_| diffsan::view::schema(args.name.as_deref())),
         Some(Command::Explain(args)) => answer(&args.common, |place| commands::explain(&args, place)),
         Some(Command::Completions(args)) => answer(&CommonArgs::default(), |_| Ok(commands::completions(args.shell))),
+        Some(Command::ContextBridge) => diffsan::context::bridge::run(&Environment::read()),
         Some(Command::Man) => answer(&CommonArgs::default(), |_| commands::man()),
     }
 }
@@ -67,8 +71,8 @@ enum Task {
 
 /// A command that prints one text and leaves no record.
 fn answer(common: &CommonArgs, command: impl FnOnce(&Place) -> Result<String>) -> u8 {
-    let console = Console::new(style(common, None));
     let env = Environment::read();
+    let console = Console::new(style(common, &env, None));
     let engine = Arc::new(default_engine(&env));
     let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
     let result = place(&args, env, &engine).and_then(|place| command(&place));
@@ -84,9 +88,38 @@ fn answer(common: &CommonArgs, command: impl FnOnce(&Place) -> Result<String>) -
     }
 }
 
-fn doctor(args: &ReviewArgs) -> u8 {
-    let console = Console::new(style(&args.common, None));
+/// Says what a run left; one that is still going is followed to its end.
+fn inspect(args: &InspectArgs) -> u8 {
+    let common = &args.run.common;
+    let follow = common.format != Format::Json && !args.no_follow;
     let env = Environment::read();
+    let console = Console::new(style(common, &env, None));
+    answer(common, |place| {
+        if follow {
+            follow_run(args, place, &console)?;
+        }
+        commands::show_run(&args.run, place)
+    })
+}
+
+fn follow_run(args: &InspectArgs, place: &Place, console: &Console) -> Result<()> {
+    let mut seen = 0;
+    loop {
+        let news = commands::follow(&args.run, place, seen)?;
+        if news.live || seen > 0 {
+            console.message(&news.text);
+        }
+        if !news.live {
+            return Ok(());
+        }
+        seen = news.events;
+        std::thread::sleep(FOLLOW);
+    }
+}
+
+fn doctor(args: &ReviewArgs) -> u8 {
+    let env = Environment::read();
+    let console = Console::new(style(&args.common, &env, None));
     let engine = Arc::new(default_engine(&env));
     let examined = runtime().and_then(|runtime| {
         let place = place(args, env, &engine)?;
@@ -108,8 +141,8 @@ fn doctor(args: &ReviewArgs) -> u8 {
 
 /// Shows what the repository's file would start or send where, and remembers that the user agrees.
 fn trust(args: &TrustArgs) -> u8 {
-    let console = Console::new(style(&args.common, None));
     let env = Environment::read();
+    let console = Console::new(style(&args.common, &env, None));
     let engine = Arc::new(default_engine(&env));
     let review = ReviewArgs { common: args.common.clone(), ..ReviewArgs::default() };
     let agreed = place(&review, env, &engine).and_then(|place| commands::trust(args, &place, &console));
@@ -135,8 +168,8 @@ fn place(args: &ReviewArgs, env: Environment, engine: &Arc<Engine>) -> Result<Pl
 
 /// A task, and its record whatever happens to it.
 fn record(args: &ReviewArgs, task: &Task) -> u8 {
-    let console = Console::new(style(&args.common, None));
     let env = Environment::read();
+    let console = Console::new(style(&args.common, &env, None));
     silence_panics();
     match runtime() {
         Ok(watch) => watch.block_on(recorded(args, task, env, &console)),
@@ -175,6 +208,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         loaded = decided(args, &place) => loaded,
         signal = signals.next() => Err(Error::Interrupted { signal }),
     };
+    let ink = watched(args, &place.env, console);
     let (run, mut outcome, request) = match open(args, task, place, console, loaded) {
         Ok(opened) => opened,
         Err(error) => {
@@ -187,7 +221,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         diffsan::run::log::start(console, &run.engine);
     }
     let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab) && console.is_coloured();
-    console.yield_to(Progress::start(watched(args, console)));
+    console.yield_to(Progress::start(ink));
     if let (Ok(()), Some(request)) = (&outcome, request) {
         let mut stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
         outcome = tokio::select! {
@@ -202,7 +236,8 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
     let failed = outcome.as_ref().err().map(|error| (error.info(&run.engine), error.exit_code()));
     let record = run.finish(outcome);
     if let Some((info, _)) = &failed {
-        console.message(&diffsan::view::failure(info));
+        let text = if console.shows_lines() { diffsan::view::remedy(info) } else { diffsan::view::failure(info) };
+        console.message(&text);
     }
     print_result(args, &run, &record, is_ci_log);
     record.exit_code
@@ -261,7 +296,7 @@ fn open(
         Err(_) => (default_engine(env), None),
     };
     if let Ok(loaded) = &loaded {
-        console.restyle(style(&args.common, Some(loaded)));
+        console.restyle(style(&args.common, env, Some(loaded)));
     }
     let workdir = match &loaded {
         _ if let Task::Post { workdir: Some(path) } = task => path.clone(),
@@ -277,6 +312,7 @@ fn open(
         command: if matches!(task, Task::Post { .. }) { "post" } else { "review" },
         ci: loaded.as_ref().map_or(args.ci, |loaded| loaded.config.mode.ci),
         resume: matches!(task, Task::Post { .. }),
+        args: args.words(),
     })?;
     let loaded = match loaded {
         Ok(loaded) => loaded,
@@ -321,7 +357,7 @@ fn current_dir() -> Result<PathBuf> {
     })
 }
 
-fn style(common: &CommonArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
+fn style(common: &CommonArgs, env: &Environment, loaded: Option<&Loaded>) -> ConsoleStyle {
     let early = match (common.quiet, common.verbose) {
         (true, _) => Level::Error,
         (_, true) => Level::Debug,
@@ -336,16 +372,19 @@ fn style(common: &CommonArgs, loaded: Option<&Loaded>) -> ConsoleStyle {
             ColourChoice::Auto if loaded.is_some_and(|loaded| loaded.ci.log_has_colour) => ColourChoice::Always,
             chosen => chosen,
         },
+        lines: common.verbose || loaded.is_some_and(|loaded| loaded.ci.is_gitlab),
+        unicode: env.has_utf8(),
     }
 }
 
-/// Whether a person watches and has not asked for silence.
-fn watched(args: &ReviewArgs, console: &Console) -> bool {
+/// What the moving line may use, where a person watches and has not asked for silence.
+fn watched(args: &ReviewArgs, env: &Environment, console: &Console) -> Option<Ink> {
     let common = &args.common;
-    common.format == Format::Text
-        && !common.quiet
-        && common.color != ColourChoice::Never
-        && console.stderr_is_terminal()
+    // `--color never` is asked for by those who record what a terminal gets.
+    let plain = common.color == ColourChoice::Never || env.get("TERM") == Some("dumb");
+    let watched = common.format == Format::Text && !common.quiet && !plain;
+    let ink = Ink { colour: env.get("NO_COLOR").is_none(), unicode: env.has_utf8() };
+    (watched && console.stderr_is_terminal()).then_some(ink)
 }
 
 fn complain(console: &Console, engine: &Engine, error: &Error) {

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use crate::contracts::{
-    Coverage, Decision, ErrorCode, ErrorInfo, Gate, GateStatus, LeftOut, NextAction, OnPartial, Severity, Verdict,
-    VerdictCounts,
+    Coverage, Decision, ErrorInfo, Gate, GateStatus, LeftOut, OnPartial, Severity, Verdict, VerdictCounts,
 };
 use crate::run::record::Progress;
 
@@ -16,7 +15,7 @@ pub fn gate_closed(progress: &Progress) -> bool {
         })
 }
 
-fn is_severe(counts: &VerdictCounts, bound: Severity) -> bool {
+pub(crate) fn is_severe(counts: &VerdictCounts, bound: Severity) -> bool {
     let there = |severity: &Severity| counts.by_severity.get(severity.name()).is_some_and(|count| *count > 0);
     Severity::ALL.iter().filter(|severity| **severity >= bound).any(there)
 }
@@ -41,7 +40,7 @@ pub fn verdict(progress: &Progress, error: Option<&ErrorInfo>, exit_code: u8, wo
         coverage: progress.coverage.clone(),
         gate: gate(progress),
         would_fail_ci: exit_code != 0,
-        first_next_action: next_action(decision, progress, error, workdir),
+        first_next_action: crate::next::action(decision, progress, error, workdir),
     }
 }
 
@@ -169,75 +168,4 @@ fn gate(progress: &Progress) -> Gate {
         Some(_) => GateStatus::Open,
     };
     Gate { fail_on: progress.fail_on, status, enforced: progress.fail_on.is_some() }
-}
-
-fn next_action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>, workdir: &Path) -> NextAction {
-    let inspect = format!("diffsan inspect {}", quoted(&workdir.to_string_lossy()));
-    let action = |actor: &str, kind: &str, command: Option<String>, why: String| NextAction {
-        actor: actor.into(),
-        kind: kind.into(),
-        command,
-        why,
-    };
-    match decision {
-        Decision::Passed => action("reviewer", "review", None, "nothing was found; a person still decides".into()),
-        Decision::Skipped => action("nobody", "none", None, "no review was due".into()),
-        Decision::ReviewRequired if progress.counts.findings == 0 => action(
-            "reviewer",
-            "review_guards",
-            Some(inspect),
-            "the change touches files that guard the project; a person decides about those".into(),
-        ),
-        Decision::ReviewRequired => {
-            action("author", "read_findings", Some(inspect), "each finding needs a fix or an answer".into())
-        }
-        Decision::Blocked if !progress.fail_on.is_some_and(|bound| is_severe(&progress.counts, bound)) => action(
-            "author",
-            "make_reviewable",
-            Some(inspect),
-            "part of the change was not reviewed and the gate is set; make the change smaller, or let a maintainer set \
-             gate.on_partial"
-                .into(),
-        ),
-        Decision::Blocked => {
-            action("author", "fix_findings", Some(inspect), "findings at or above the gate stop the pipeline".into())
-        }
-        Decision::InsufficientEvidence => action(
-            "reviewer",
-            "review_rest",
-            Some(inspect),
-            "part of the change was not shown to the agent; truncation.json lists it".into(),
-        ),
-        Decision::Unknown => match error {
-            None if progress.dry_run => {
-                action("author", "read_prompt", None, "prompt.txt is what the agent would get".into())
-            }
-            None => action("maintainer", "inspect", Some(inspect), "the run ended without a review".into()),
-            Some(error) => {
-                let kind = if error.retryable { "retry" } else { "fix" };
-                let why = error.help.clone().unwrap_or_else(|| error.message.clone());
-                action("maintainer", kind, Some(remedy(error.error_code).map_or(inspect, str::to_owned)), why)
-            }
-        },
-    }
-}
-
-/// The command that shows most about a failure.
-fn remedy(code: ErrorCode) -> Option<&'static str> {
-    match code {
-        ErrorCode::ConfigParseError => Some("diffsan config"),
-        ErrorCode::DiffFetchFailed | ErrorCode::GitlabAuthError | ErrorCode::AgentExecFailed => Some("diffsan doctor"),
-        ErrorCode::GitlabPostFailed | ErrorCode::GitlabPositionInvalid => Some("diffsan post"),
-        ErrorCode::DiffParseFailed
-        | ErrorCode::RedactionEngineFailed
-        | ErrorCode::GitlabFetchPriorFailed
-        | ErrorCode::AgentOutputInvalid
-        | ErrorCode::FormatFailed
-        | ErrorCode::ArtifactWriteFailed
-        | ErrorCode::Interrupted => None,
-    }
-}
-
-fn quoted(path: &str) -> String {
-    shlex::try_quote(path).map(|quoted| quoted.into_owned()).unwrap_or_default()
 }

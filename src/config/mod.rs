@@ -76,6 +76,15 @@ impl Environment {
         self.get("HOME").map(PathBuf::from)
     }
 
+    /// Whether the terminal takes UTF-8; where the locale is silent, as in most containers, it does.
+    pub fn has_utf8(&self) -> bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.get(name));
+        locale.is_none_or(|locale| {
+            let charset = locale.to_ascii_lowercase();
+            charset.ends_with("utf-8") || charset.ends_with("utf8")
+        })
+    }
+
     /// Values that must never leave: of variables that look like secrets, and passwords in URLs.
     pub fn secret_values(&self) -> Vec<String> {
         let mut values = Vec::new();

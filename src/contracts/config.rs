@@ -22,6 +22,7 @@ pub struct AppConfig {
     pub artifacts: ArtifactsConfig,
     pub skip: SkipConfig,
     pub agent: AgentConfig,
+    pub context: ContextConfig,
     pub review: ReviewConfig,
     pub gate: GateConfig,
     pub policy: PolicyConfig,
@@ -41,6 +42,7 @@ impl Default for AppConfig {
             artifacts: ArtifactsConfig::default(),
             skip: SkipConfig::default(),
             agent: AgentConfig::default(),
+            context: ContextConfig::default(),
             review: ReviewConfig::default(),
             gate: GateConfig::default(),
             policy: PolicyConfig::default(),
@@ -305,6 +307,36 @@ impl Verbosity {
             Self::High => "high",
         }
     }
+}
+
+/// What the agent may read of the code around the change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContextConfig {
+    /// Whether the agent gets tools that read the reviewed code: `auto` gives them to programs that can be sealed (codex,
+    /// claude, gemini, opencode), `off` to none.
+    pub tools: ContextTools,
+    /// Most calls of the tools in one pass; 0 is `off`.
+    pub max_calls: usize,
+    /// Most bytes that the tools hand out in one pass; 0 is `off`.
+    pub max_bytes: usize,
+}
+
+impl Default for ContextConfig {
+    fn default() -> Self {
+        Self { tools: ContextTools::Auto, max_calls: 60, max_bytes: 600_000 }
+    }
+}
+
+/// Whether the agent gets reading tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContextTools {
+    /// Where its program can be sealed with them.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
 }
 
 /// Which findings reach the merge request, and where.

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod config;
+pub mod context;
 pub mod conversation;
 pub mod diff;
 pub mod post;
@@ -11,6 +12,7 @@ pub mod run;
 
 pub use agent::*;
 pub use config::*;
+pub use context::*;
 pub use conversation::*;
 pub use diff::*;
 pub use post::*;
@@ -73,6 +75,7 @@ pub const SCHEMAS: &[NamedSchema] = &[
     },
     NamedSchema { name: "answer", describes: "the agent's answer", schema: || schema_for!(AgentReviewOutput) },
     NamedSchema { name: "agent_run", describes: "agent.run.json", schema: || schema_for!(Document<AgentRun>) },
+    NamedSchema { name: "context", describes: "context.jsonl, one line", schema: || schema_for!(ContextCall) },
     NamedSchema { name: "validation", describes: "validation.json", schema: || schema_for!(Document<Validation>) },
     NamedSchema { name: "review", describes: "review.json", schema: || schema_for!(Document<ReviewOutput>) },
     NamedSchema {

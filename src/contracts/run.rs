@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::config::Level;
+use super::context::ContextTotals;
 use super::diff::Coverage;
 use super::prior::SkipReason;
 use super::review::{Fingerprint, Severity, TokenUsage};
@@ -116,6 +117,9 @@ pub struct PrivacyAudit {
     pub outputs: BTreeMap<String, BTreeMap<String, u64>>,
     /// Replacements in all.
     pub replacements: u64,
+    /// What the agent read beyond the change; not there when it had no tools for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextTotals>,
 }
 
 /// Why a run failed, or what went wrong on the way.

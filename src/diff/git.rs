@@ -230,6 +230,26 @@ impl Git {
         Ok(text.lines().next().unwrap_or_default().trim().to_owned())
     }
 
+    /// A git that stays and answers on stdout what it is asked on stdin, until it is dropped.
+    pub(super) fn stay<S: AsRef<OsStr>>(
+        &self,
+        arguments: &[S],
+    ) -> Result<(Staying, std::process::ChildStdout), GitError> {
+        tracing::debug!(command = shown_command(arguments), "git starts and stays");
+        let mut command = self.command(&Extras { stdin: Some(b""), ..Extras::default() });
+        // What a partial clone lacks is not fetched object by object.
+        command.args(arguments).env("GIT_NO_LAZY_FETCH", "1").stderr(Stdio::null());
+        let mut child = command.into_std().spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound if self.folder.is_dir() => GitError::Missing,
+            _ => GitError::Start(error),
+        })?;
+        let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => Ok((Staying { stdin, child, _group: Group(group) }, stdout)),
+            _ => Err(GitError::Start(std::io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
     async fn execute<S: AsRef<OsStr>>(&self, arguments: &[S], extras: Extras<'_>) -> Result<Vec<u8>, GitError> {
         let shown = || shown_command(arguments);
         tracing::debug!(command = shown(), "git starts");
@@ -297,6 +317,21 @@ impl Git {
         command.current_dir(&self.folder).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         command
+    }
+}
+
+/// A git that stays; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Staying {
+    pub(super) stdin: std::process::ChildStdin,
+    child: std::process::Child,
+    _group: Group,
+}
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -431,6 +466,7 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Option<Vec<u8
 }
 
 /// Ends git and whatever it started when nobody waits for it any more.
+#[derive(Debug)]
 struct Group(Option<rustix::process::Pid>);
 
 impl Group {

@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod git;
 mod header;
 mod heal;
+pub mod objects;
 mod parse;
 mod path;
 pub mod private;

@@ -54,6 +54,7 @@ pub(super) fn validate(
         progress.reviewed = true;
         progress.token_usage = Some(asked.run.token_usage);
         progress.counts = count(&review, &checked.validation);
+        progress.worst = worst(&review);
     });
     run.events.emit(Event::ReviewValidated {
         findings: review.findings.len() as u64,
@@ -62,6 +63,12 @@ pub(super) fn validate(
         unplaced: review.findings.iter().filter(|finding| finding.unplaced.is_some()).count() as u64,
     });
     Ok(Reviewed { review, validation: checked.validation })
+}
+
+/// Id of the finding to read first.
+fn worst(review: &ReviewOutput) -> Option<String> {
+    let first = review.findings.iter().rev().max_by_key(|finding| finding.severity)?;
+    Some(first.finding_id.clone())
 }
 
 pub(super) fn count(review: &ReviewOutput, validation: &Validation) -> VerdictCounts {

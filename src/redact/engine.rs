@@ -54,6 +54,8 @@ pub enum Output {
     GitLab,
     AgentOutput,
     Error,
+    /// What the agent asked to read.
+    Context,
 }
 
 /// Which file of a change a line belongs to.
@@ -81,6 +83,14 @@ pub struct Match {
 pub struct DiffRedaction {
     pub bytes: RedactedBytes,
     pub matches: Vec<Match>,
+}
+
+/// A whole file with its secrets removed, line for line.
+#[derive(Debug)]
+pub struct FileRedaction {
+    pub text: Redacted,
+    /// Line, from 1, and rule of each removal.
+    pub removed: Vec<(u32, String)>,
 }
 
 /// A setting the engine cannot work with.
@@ -203,6 +213,40 @@ impl Engine {
     /// [`Engine::redact`] for bytes; what is not UTF-8 becomes the replacement character.
     pub fn redact_bytes(&self, output: Output, bytes: &[u8]) -> Redacted {
         self.redact(output, &String::from_utf8_lossy(bytes))
+    }
+
+    /// Removes the secrets of a whole file, read as its name says: the same lines. Nothing is learned, and nothing counted:
+    /// what leaves may be a part of it ([`Engine::count_removed`]).
+    pub fn redact_file(&self, path: &str, text: &str) -> FileRedaction {
+        let bytes = text.as_bytes();
+        let allowed = !self.allow_paths.is_empty() && self.allow_paths.is_match(path);
+        let mut spans = Vec::new();
+        if self.enabled && !allowed {
+            let kind = FileKind::of(path.as_bytes());
+            let region = Region { bytes, prefix: 0, kind, path: path.as_bytes() };
+            self.read_region(&region, &mut Scratch::default(), &mut spans);
+        }
+        self.known().find(bytes, &mut spans);
+        span::union(&mut spans);
+        let spans: Vec<Span> = spans.iter().flat_map(|span| in_lines(bytes, span)).collect();
+        let (mut removed, mut line, mut at) = (Vec::with_capacity(spans.len()), 1_u32, 0);
+        for span in &spans {
+            line += memchr::memchr_iter(b'\n', &bytes[at..span.start]).count() as u32;
+            at = span.start;
+            removed.push((line, span.name.text()));
+        }
+        let clean = String::from_utf8(replace(bytes, &spans));
+        let clean = clean.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        FileRedaction { text: Redacted::new(clean), removed }
+    }
+
+    /// Adds removals to the record of an output.
+    pub fn count_removed<'a>(&self, output: Output, rules: impl IntoIterator<Item = &'a str>) {
+        let mut audit = self.audit.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = audit.entry(output).or_default();
+        for rule in rules {
+            *counts.entry(rule.to_owned()).or_default() += 1;
+        }
     }
 
     /// Remembers a value that must never appear again. One of several lines is remembered line by line.
@@ -432,6 +476,18 @@ fn known_spans(known: &Known, raw: &[u8], start: usize, end: usize) -> Vec<Span>
         span.end += start;
     }
     spans
+}
+
+/// A span without the line breaks in it, so that what is left has as many lines as before.
+fn in_lines<'a>(bytes: &'a [u8], span: &Span) -> impl Iterator<Item = Span> + 'a {
+    let name = span.name;
+    let mut start = span.start;
+    bytes[span.start..span.end].split(|&byte| byte == b'\n').filter_map(move |part| {
+        let here = start;
+        start += part.len() + 1;
+        let length = part.len() - usize::from(part.ends_with(b"\r"));
+        (length > 0).then_some(Span { start: here, end: here + length, name })
+    })
 }
 
 /// Whether the span holds nothing but what stands for secrets already removed.

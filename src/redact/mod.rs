@@ -30,7 +30,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{DiffRedaction, Engine, EngineError, Match, Output, Settings, Side};
+pub use engine::{DiffRedaction, Engine, EngineError, FileRedaction, Match, Output, Settings, Side};
 pub use text::{Redacted, RedactedBytes};
 
 /// What stands in the place of a secret.

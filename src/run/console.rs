@@ -1,5 +1,6 @@
 //! The only writer of stdout and stderr.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, RwLock};
 
@@ -23,11 +24,22 @@ pub struct ConsoleStyle {
     /// stdout belongs to one document; event lines go to stderr.
     pub document: bool,
     pub colour: ColourChoice,
+    /// Event lines on a terminal too; elsewhere they are always there.
+    pub lines: bool,
+    /// Letters beyond ASCII stay as they are.
+    pub unicode: bool,
 }
 
 impl Default for ConsoleStyle {
     fn default() -> Self {
-        Self { level: Level::Info, structured: true, document: false, colour: ColourChoice::Auto }
+        Self {
+            level: Level::Info,
+            structured: true,
+            document: false,
+            colour: ColourChoice::Auto,
+            lines: true,
+            unicode: true,
+        }
     }
 }
 
@@ -65,6 +77,11 @@ impl Console {
         self.progress().stage(name);
     }
 
+    /// What the agent is doing; the text is one of diffsan's own or redacted.
+    pub fn activity(&self, text: &str) {
+        self.progress().activity(text);
+    }
+
     /// Nothing is under way any more.
     pub fn still(&self) {
         self.progress().finish();
@@ -83,11 +100,29 @@ impl Console {
         if record.level > style.level {
             return;
         }
-        let words = if style.structured { key_values(record) } else { sentence.to_string() };
         let to_stderr = record.level == Level::Error || style.document;
+        let is_terminal = if to_stderr { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+        if is_terminal && !style.lines {
+            return self.warning(record, sentence);
+        }
+        let words = if style.structured { key_values(record) } else { sentence.to_string() };
         let colour = level_style(record.level);
         let text = format!("{colour}[diffsan] {words}{colour:#}\n");
         if to_stderr { self.write_err(&text) } else { self.write_out(&text) }
+    }
+
+    /// Whether an error has its event line on stderr; who says it again says only what that line does not.
+    pub fn shows_lines(&self) -> bool {
+        self.style().lines || !io::stderr().is_terminal()
+    }
+
+    /// All that a quiet terminal shows of an event: what the result at the end does not say again.
+    fn warning(&self, record: &EventRecord, sentence: &Redacted) {
+        if record.level <= Level::Warn && record.event != "error.raised" {
+            let colour = level_style(record.level);
+            let sentence: String = sentence.as_str().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            self.write_err(&format!("{colour}warning:{colour:#} {sentence}\n"));
+        }
     }
 
     /// The result of a command.
@@ -134,13 +169,20 @@ impl Console {
     }
 
     fn write_out(&self, text: &str) {
+        let text = self.letters(text, io::stdout().is_terminal());
         let mut out = anstream::AutoStream::new(io::stdout(), self.choice(&io::stdout()));
         let _ = self.progress().suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
     }
 
     fn write_err(&self, text: &str) {
+        let text = self.letters(text, io::stderr().is_terminal());
         let mut err = anstream::AutoStream::new(io::stderr(), self.choice(&io::stderr()));
         let _ = self.progress().suspend(|| err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+    }
+
+    /// A terminal without UTF-8 gets letters it has.
+    fn letters<'a>(&self, text: &'a str, is_terminal: bool) -> Cow<'a, str> {
+        if is_terminal && !self.style().unicode { Cow::Owned(ascii(text)) } else { Cow::Borrowed(text) }
     }
 
     fn progress(&self) -> Progress {
@@ -156,6 +198,26 @@ impl Console {
     }
 }
 
+/// One letter for one, so that columns stay where they are.
+fn ascii(text: &str) -> String {
+    let letter = |letter: char| match letter {
+        '✓' => '+',
+        '✗' => 'x',
+        '●' | '·' | '•' => '*',
+        '◐' | '○' => 'o',
+        '─' | '–' | '—' => '-',
+        '┃' | '│' => '|',
+        '⋮' => ':',
+        '…' => '~',
+        '█' => '#',
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
+        ascii if ascii.is_ascii() => ascii,
+        _ => '?',
+    };
+    text.chars().map(letter).collect()
+}
+
 fn level_style(level: Level) -> Style {
     match level {
         Level::Error => Style::new().fg_color(Some(AnsiColor::Red.into())),
@@ -167,7 +229,10 @@ fn level_style(level: Level) -> Style {
 /// `name | key=value key=value`: scalars only, the rest as a count.
 fn key_values(record: &EventRecord) -> String {
     let mut values = String::new();
-    for (key, value) in &record.data {
+    // What happened comes before its details: a long line is cut at its end.
+    let (first, rest): (Vec<_>, Vec<_>) =
+        record.data.iter().partition(|(key, _)| matches!(key.as_str(), "error_code" | "message"));
+    for (key, value) in first.into_iter().chain(rest) {
         let word = match value {
             Value::Null => continue,
             Value::String(text) => quote(text),
@@ -211,4 +276,16 @@ fn plain(value: &Value) -> String {
 fn quote(text: &str) -> String {
     let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if clean.contains([' ', '"', '=']) || clean.is_empty() { format!("{clean:?}") } else { clean }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_without_utf8_gets_one_ascii_letter_for_each() {
+        let text = "✓ a ─ b … “ü” 漢\x1b[0m";
+        assert_eq!(ascii(text), "+ a - b ~ \"?\" ?\x1b[0m");
+        assert_eq!(ascii(text).chars().count(), text.chars().count());
+    }
 }

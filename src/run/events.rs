@@ -23,7 +23,14 @@ const MAX_LINE: usize = 8 * 1024;
 #[serde(tag = "event", content = "data")]
 pub enum Event {
     #[serde(rename = "run.started")]
-    RunStarted { version: &'static str, ci: bool, workdir: String, command: &'static str },
+    RunStarted {
+        version: &'static str,
+        ci: bool,
+        workdir: String,
+        command: &'static str,
+        args: Vec<String>,
+        job: Option<String>,
+    },
     #[serde(rename = "stage.started")]
     StageStarted { stage: &'static str },
     #[serde(rename = "config.loaded")]

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord, Severity,
-    SkipReason, TokenUsage, VerdictCounts,
+    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
+    Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure};
@@ -35,6 +35,12 @@ pub struct Run {
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     pub stage: Option<&'static str>,
+    /// This is a GitLab job: whoever reads about it cannot type a command there.
+    pub in_job: bool,
+    /// The flags it was started with.
+    pub args: Vec<String>,
+    /// Id of the worst finding.
+    pub worst: Option<String>,
     pub fingerprint: Option<Fingerprint>,
     pub skip_reasons: Vec<SkipReason>,
     pub diagnostics: Vec<ErrorInfo>,
@@ -50,6 +56,8 @@ pub struct Progress {
     /// The run stopped after the prompt because it was asked to.
     pub dry_run: bool,
     pub token_usage: Option<TokenUsage>,
+    /// What the agent read beyond the change.
+    pub context: Option<ContextTotals>,
     /// Who decided, and what the change would change about that.
     pub policy: Option<PolicyRecord>,
     /// Files whose content is elsewhere (submodules, Git LFS), with the reason: nobody reviewed it.
@@ -69,6 +77,8 @@ pub struct Opening<'a> {
     pub ci: bool,
     /// Go on with an earlier run instead of starting a new one.
     pub resume: bool,
+    /// The flags it was started with, to name them again.
+    pub args: Vec<String>,
 }
 
 impl Run {
@@ -109,7 +119,11 @@ impl Run {
             console: opening.console,
             id,
             started: Instant::now(),
-            progress: Mutex::default(),
+            progress: Mutex::new(Progress {
+                in_job: opening.env.get("GITLAB_CI").is_some(),
+                args: opening.args.clone(),
+                ..Progress::default()
+            }),
         };
         if !opening.resume {
             // A run that is killed outright leaves this, not the record of an earlier run and not nothing.
@@ -120,6 +134,8 @@ impl Run {
             ci: opening.ci,
             workdir: run.workdir.path().to_string_lossy().into_owned(),
             command: opening.command,
+            args: opening.args,
+            job: opening.env.get("GITLAB_CI").map(|_| opening.env.get("CI_JOB_URL").unwrap_or_default().to_owned()),
         });
         Ok((run, problem))
     }
@@ -135,6 +151,11 @@ impl Run {
         self.events.emit(Event::StageStarted { stage: name });
         self.console.stage(name);
         crate::run::fault::point(name);
+    }
+
+    /// What the agent is doing now, for a person who watches.
+    pub fn activity(&self, text: &str) {
+        self.console.activity(self.engine.redact(Output::Console, text).as_str());
     }
 
     /// Goes on from what an earlier run recorded in the same folder.
@@ -186,7 +207,7 @@ impl Run {
             stage: progress.stage.map(str::to_owned),
             duration_ms: self.elapsed_ms(),
             diagnostics: progress.diagnostics,
-            privacy_audit: Some(self.audit()),
+            privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
             policy: progress.policy,
         }
@@ -227,12 +248,13 @@ impl Run {
         }
     }
 
-    fn audit(&self) -> PrivacyAudit {
+    fn audit(&self, context: Option<ContextTotals>) -> PrivacyAudit {
         let outputs = self.engine.audit();
         let replacements = outputs.values().flat_map(|rules| rules.values()).sum();
         PrivacyAudit {
             outputs: outputs.into_iter().map(|(output, rules)| (output_name(output).to_owned(), rules)).collect(),
             replacements,
+            context,
         }
     }
 
@@ -286,7 +308,7 @@ fn fallback(unusable: &Unusable, forbidden: &Forbidden, opening: &Opening<'_>) -
         )
     })?;
     let path = forbidden.current.join(folder.path());
-    opening.console.message(&format!("diffsan: {unusable}; the record of this run is in {}\n", path.display()));
+    opening.console.message(&format!("diffsan: the record of this run is in {}\n", path.display()));
     Ok(folder)
 }
 
@@ -310,6 +332,7 @@ fn output_name(output: Output) -> &'static str {
         Output::GitLab => "gitlab",
         Output::AgentOutput => "agent_output",
         Output::Error => "errors",
+        Output::Context => "context",
     }
 }
 

@@ -13,24 +13,34 @@ use super::explain;
 
 /// Columns of the longest bar.
 const BAR: usize = 30;
+/// Rows of a list before the rest becomes a count.
+const LISTED: usize = 50;
 
 /// What a run left.
 #[derive(Debug, Clone, Default)]
 pub struct Traces {
     pub workdir: String,
+    /// A run is writing there right now.
+    pub is_live: bool,
     /// `run.json`, when it is there and is JSON.
     pub run: Option<Value>,
+    /// `review.json`, likewise.
+    pub review: Option<Value>,
+    /// `truncation.json`, likewise.
+    pub truncation: Option<Value>,
     /// The lines of `events.jsonl` that are JSON.
     pub events: Vec<Value>,
     /// Name and size of every file.
     pub files: Vec<(String, u64)>,
+    /// Files that were not read, or could not be, and why.
+    pub problems: Vec<String>,
 }
 
 /// What can be said of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inspection {
     pub workdir: String,
-    /// `done`, `skipped`, `blocked`, `failed`, `interrupted`, `unfinished` or `no run`.
+    /// `running`, `done`, `skipped`, `blocked`, `failed`, `interrupted`, `unfinished` or `no run`.
     pub state: &'static str,
     /// What happened, in one line.
     pub headline: String,
@@ -44,6 +54,10 @@ pub struct Inspection {
     /// Stage it stopped in.
     pub stopped_in: Option<String>,
     pub stages: Vec<StageTime>,
+    /// The findings, worst first.
+    pub findings: Vec<Found>,
+    /// What was not reviewed, in words.
+    pub not_reviewed: Vec<String>,
     /// Warnings on the way.
     pub warnings: Vec<String>,
     /// The artifact that tells most.
@@ -51,6 +65,18 @@ pub struct Inspection {
     /// The one command to run next.
     pub next_command: Option<String>,
     pub files: Vec<String>,
+}
+
+/// One finding, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    pub id: String,
+    pub severity: String,
+    pub category: String,
+    pub path: String,
+    pub line: Option<u64>,
+    /// Its first sentence.
+    pub title: String,
 }
 
 /// How long a stage took.
@@ -66,34 +92,32 @@ pub struct StageTime {
 pub fn inspect(traces: &Traces) -> Inspection {
     let run = traces.run.as_ref();
     let text = |pointer: &str| run.and_then(|run| run.pointer(pointer)).and_then(Value::as_str).map(str::to_owned);
-    let finished = traces.events.iter().any(|event| event["event"] == "run.finished");
+    let last = last_run(&traces.events);
+    let finished = last.iter().any(|event| event["event"] == "run.finished");
     let state = state(traces, finished);
-    let error_code = text("/error/error_code").or_else(|| last_error(traces, "error_code"));
-    let reason = match state {
-        "unfinished" => {
-            Some("the run did not come to its end: it is still under way, or it was killed outright".into())
-        }
-        "no run" => Some("there is neither run.json nor events.jsonl here".into()),
-        _ => text("/error/message").or_else(|| last_error(traces, "message")),
-    };
-    let stages = stage_times(&traces.events, finished);
+    let ended = !matches!(state, "unfinished" | "running");
+    let error_code = text("/error/error_code").or_else(|| last_error(last, "error_code"));
+    let reason = reason(traces, state).or_else(|| text("/error/message")).or_else(|| last_error(last, "message"));
+    let stages = stage_times(last, finished);
     let open = artifact_to_open(traces, state, error_code.as_deref());
     Inspection {
         workdir: traces.workdir.clone(),
         state,
         headline: text("/verdict/headline")
-            .filter(|_| state != "unfinished")
+            .filter(|_| ended)
             .unwrap_or_else(|| default_headline(state, reason.as_deref())),
         version: text("/version"),
-        exit_code: run.filter(|_| state != "unfinished").and_then(|run| run["exit_code"].as_u64()),
-        help: help(state, text("/error/help"), error_code.as_deref()),
-        cause: text("/error/cause").filter(|_| state != "unfinished"),
+        exit_code: run.filter(|_| ended).and_then(|run| run["exit_code"].as_u64()),
+        help: help(traces, state, text("/error/help"), error_code.as_deref()),
+        cause: text("/error/cause").filter(|_| ended),
         stopped_in: stages.last().map(|last| last.stage.clone()).or_else(|| text("/stage")),
         next_command: next_command(traces, state, text("/verdict/first_next_action/command")),
-        error_code: error_code.filter(|_| state != "unfinished"),
+        error_code: error_code.filter(|_| ended),
         reason,
         stages,
-        warnings: warnings(&traces.events),
+        findings: findings(traces.review.as_ref()),
+        not_reviewed: not_reviewed(traces.truncation.as_ref()),
+        warnings: traces.problems.iter().cloned().chain(warnings(last)).collect(),
         open,
         files: traces.files.iter().map(|(name, _)| name.clone()).collect(),
     }
@@ -113,15 +137,25 @@ pub fn text(inspection: &Inspection) -> String {
     };
     let exit = inspection.exit_code.map(|code| format!("{}, exit code {code}", inspection.state));
     line("state", Some(exit.as_deref().unwrap_or(inspection.state)));
-    if matches!(inspection.state, "failed" | "interrupted" | "unfinished") {
-        line("stopped", inspection.stopped_in.as_ref().map(|stage| format!("in stage {stage}")).as_deref());
+    let stage = |words: &str| inspection.stopped_in.as_ref().map(|stage| format!("{words}in stage {stage}"));
+    match inspection.state {
+        "failed" | "interrupted" | "unfinished" => line("stopped", stage("").as_deref()),
+        "running" => line("now", stage("").as_deref()),
+        _ => {}
     }
     line("code", inspection.error_code.as_deref());
-    line("why", inspection.reason.as_deref());
+    line("why", inspection.reason.as_deref().filter(|reason| *reason != inspection.headline));
     line("cause", inspection.cause.as_deref());
     line("fix", inspection.help.as_deref());
     for warning in &inspection.warnings {
         line("warning", Some(warning));
+    }
+    text.push_str(&found(&inspection.findings));
+    if !inspection.not_reviewed.is_empty() {
+        let _ = writeln!(text, "\nNot reviewed");
+        for part in &inspection.not_reviewed {
+            let _ = writeln!(text, "  {part}");
+        }
     }
     text.push_str(&bars(&inspection.stages));
     if let Some(file) = &inspection.open {
@@ -133,9 +167,118 @@ pub fn text(inspection: &Inspection) -> String {
     super::plain::printable(&text)
 }
 
+/// What happened since so many events were seen: a line for each stage and each problem.
+pub fn news(traces: &Traces, seen: usize) -> String {
+    let mut text = if seen == 0 { format!("{}: still going\n", traces.workdir) } else { String::new() };
+    for event in traces.events.iter().skip(seen) {
+        let data = &event["data"];
+        let _ = match event["event"].as_str() {
+            Some("stage.started") => writeln!(text, "  {}", data["stage"].as_str().unwrap_or_default()),
+            Some("agent.heartbeat") => {
+                writeln!(text, "  the agent has been working for {} s", data["elapsed_ms"].as_u64().unwrap_or(0) / 1000)
+            }
+            _ if event["level"] == "warn" || event["level"] == "error" => {
+                let words = ["message", "reason", "error"].iter().find_map(|key| data[*key].as_str());
+                writeln!(text, "  {}: {}", event["level"].as_str().unwrap_or_default(), words.unwrap_or_default())
+            }
+            _ => Ok(()),
+        };
+    }
+    super::plain::printable(&text)
+}
+
+/// The events of the last command that worked in the folder: a review, or the posting after it.
+fn last_run(events: &[Value]) -> &[Value] {
+    let start = events.iter().rposition(|event| event["event"] == "run.started").unwrap_or(0);
+    &events[start..]
+}
+
+/// What the last command in the folder was: `review` or `post`.
+fn command(traces: &Traces) -> &str {
+    last_run(&traces.events).first().and_then(|event| event["data"]["command"].as_str()).unwrap_or("review")
+}
+
+fn in_job(traces: &Traces) -> bool {
+    last_run(&traces.events).first().is_some_and(|event| event["data"]["job"].is_string())
+}
+
+/// Why a run is in a state that its record does not explain.
+fn reason(traces: &Traces, state: &str) -> Option<String> {
+    let broken = traces.problems.iter().find(|problem| problem.starts_with("run.json ")).cloned();
+    Some(match state {
+        "running" if command(traces) == "post" => "it is still posting".into(),
+        "running" => "it is still under way".into(),
+        "unfinished" if command(traces) == "post" => {
+            "posting did not come to its end: it was killed outright; the review itself is complete".into()
+        }
+        "unfinished" => "the run did not come to its end: it was killed outright".into(),
+        _ if broken.is_some() => return broken,
+        "no run" => "there is neither run.json nor events.jsonl here".into(),
+        _ => return None,
+    })
+}
+
+fn findings(review: Option<&Value>) -> Vec<Found> {
+    let rank = |severity: &str| ["critical", "high", "medium", "low"].iter().position(|known| *known == severity);
+    let list = review.and_then(|review| review["findings"].as_array());
+    let mut findings: Vec<_> = list
+        .into_iter()
+        .flatten()
+        .map(|finding| {
+            let word = |key: &str| super::shown::one_line(finding[key].as_str().unwrap_or_default());
+            Found {
+                id: word("finding_id"),
+                severity: word("severity"),
+                category: word("category"),
+                path: word("path"),
+                line: finding["line_start"].as_u64(),
+                title: super::shown::title(finding["body_markdown"].as_str().unwrap_or_default()),
+            }
+        })
+        .collect();
+    findings.sort_by_key(|finding| rank(&finding.severity).unwrap_or(usize::MAX));
+    findings
+}
+
+fn found(findings: &[Found]) -> String {
+    let mut text = String::new();
+    if !findings.is_empty() {
+        let _ = writeln!(text, "\nFindings");
+    }
+    for finding in findings.iter().take(LISTED) {
+        let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let (severity, category) = (&finding.severity, &finding.category);
+        let _ = writeln!(text, "  {severity:<8} {category}  {}{line}  {}", finding.path, finding.id);
+        let _ = writeln!(text, "           {}", finding.title);
+    }
+    if findings.len() > LISTED {
+        let _ = writeln!(text, "  and {} more in review.json", findings.len() - LISTED);
+    }
+    text
+}
+
+fn not_reviewed(truncation: Option<&Value>) -> Vec<String> {
+    let items = truncation.and_then(|report| report["items"].as_array()).into_iter().flatten();
+    let line = |item: &Value| {
+        let why = super::shown::one_line(item["details"].as_str().unwrap_or_default());
+        match item["path"].as_str() {
+            Some(path) => format!("{}: {why}", super::shown::one_line(path)),
+            None => why,
+        }
+    };
+    items.take(LISTED).map(line).collect()
+}
+
 fn state(traces: &Traces, finished: bool) -> &'static str {
+    if traces.is_live && !finished {
+        return "running";
+    }
     let Some(run) = &traces.run else {
-        return if traces.events.is_empty() { "no run" } else { "unfinished" };
+        return match (traces.events.is_empty(), finished) {
+            (true, _) => "no run",
+            (false, true) => "failed",
+            (false, false) => "unfinished",
+        };
     };
     if !finished && !traces.events.is_empty() {
         return "unfinished";
@@ -157,14 +300,17 @@ fn default_headline(state: &str, reason: Option<&str>) -> String {
     }
 }
 
-fn last_error(traces: &Traces, key: &str) -> Option<String> {
-    let raised =
-        traces.events.iter().rev().find(|event| event["event"] == "error.raised" && event["level"] == "error")?;
+fn last_error(events: &[Value], key: &str) -> Option<String> {
+    let raised = events.iter().rev().find(|event| event["event"] == "error.raised" && event["level"] == "error")?;
     raised["data"][key].as_str().map(str::to_owned)
 }
 
-fn help(state: &str, recorded: Option<String>, code: Option<&str>) -> Option<String> {
+fn help(traces: &Traces, state: &str, recorded: Option<String>, code: Option<&str>) -> Option<String> {
     match state {
+        "running" => None,
+        "unfinished" if in_job(traces) => {
+            Some("retry the job; what was posted before is found and not posted twice".into())
+        }
         "unfinished" => Some("run it again; what was posted before is found and not posted twice".into()),
         "no run" => Some("name the workdir of a run, for example `diffsan inspect path/to/.diffsan`".into()),
         _ => recorded.or_else(|| code.and_then(explain::code).map(|known| known.what_to_do.to_owned())),
@@ -240,18 +386,32 @@ fn artifact_to_open(traces: &Traces, state: &str, code: Option<&str>) -> Option<
     wanted.iter().copied().chain(["events.jsonl", "run.json"]).find(|name| there(name)).map(str::to_owned)
 }
 
+/// A command for whoever has the folder before them; what a job did is repeated in GitLab, not here.
 fn next_command(traces: &Traces, state: &str, recorded: Option<String>) -> Option<String> {
-    let posting = traces.files.iter().any(|(name, _)| name == "post_ledger.jsonl");
-    let workdir = shlex::try_quote(&traces.workdir).map(|path| path.into_owned()).unwrap_or_default();
+    let quoted = |word: &str| shlex::try_quote(word).map(|word| word.into_owned()).unwrap_or_default();
+    let workdir = quoted(&traces.workdir);
+    let worst = findings(traces.review.as_ref()).into_iter().next();
+    let again = || {
+        let first = last_run(&traces.events).first().map(|event| &event["data"]["args"]);
+        let args = first.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        [String::from("diffsan review")].into_iter().chain(args.map(quoted)).collect::<Vec<_>>().join(" ")
+    };
+    let posting = command(traces) == "post" || traces.files.iter().any(|(name, _)| name == "post_ledger.jsonl");
     match state {
+        "running" => None,
+        "done" | "blocked" => worst.map(|worst| {
+            if traces.workdir == ".diffsan" {
+                format!("diffsan explain {}", worst.id)
+            } else {
+                format!("diffsan explain {} --workdir {workdir}", worst.id)
+            }
+        }),
+        "skipped" => None,
+        _ if in_job(traces) => None,
         "unfinished" | "interrupted" if posting => Some(format!("diffsan post {workdir}")),
-        "unfinished" | "interrupted" => Some("diffsan review".into()),
-        "failed" if recorded.as_deref() == Some("diffsan post") => Some(format!("diffsan post {workdir}")),
-        "failed" => {
-            recorded.filter(|command| !command.starts_with("diffsan inspect")).or(Some("diffsan doctor".into()))
-        }
-        "no run" => Some("diffsan review".into()),
-        _ => None,
+        "unfinished" | "interrupted" => Some(again()),
+        "failed" => recorded.filter(|command| !command.starts_with("diffsan inspect")),
+        _ => Some("diffsan review".into()),
     }
 }
 

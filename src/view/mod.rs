@@ -18,7 +18,7 @@ pub use code_quality::{code_quality, code_quality_baseline};
 pub use html::html;
 pub use markdown::markdown;
 
-pub use plain::{config, document, failure, schema};
+pub use plain::{config, document, failure, remedy, schema};
 pub use sarif::sarif;
 pub use shown::Shown;
 pub use terminal::{Look, terminal};

@@ -10,9 +10,15 @@ use crate::run::workdir::{Artifact, Workdir};
 
 /// A failure for whoever started the program: what, why, what next.
 pub fn failure(info: &ErrorInfo) -> String {
-    let mut text = format!("error[{}]: {}\n", info.error_code.name(), printable(&info.message));
+    let code = info.error_code.name();
+    format!("error[{code}]: {}\n{}", printable(&info.message), remedy(info))
+}
+
+/// The rest of a failure where its event line has said the code and the message.
+pub fn remedy(info: &ErrorInfo) -> String {
+    let mut text = String::new();
     if let Some(cause) = &info.cause {
-        for line in cause.trim().lines().take(12) {
+        for line in cause.trim().lines().take(12).filter(|line| *line != info.message) {
             let _ = writeln!(text, "  cause: {}", printable(line));
         }
     }

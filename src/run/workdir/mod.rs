@@ -28,6 +28,8 @@ const PARTIAL: &str = ".partial";
 /// Room kept free so that a full disk still takes the final record.
 const RESERVE: &str = ".reserve";
 const RESERVE_BYTES: usize = 64 * 1024;
+/// The folder's `.gitignore`: nothing in it is for git.
+const IGNORE_ALL: &[u8] = b"*\n";
 /// Largest artifact that is read back.
 const MAX_READ: u64 = 256 * 1024 * 1024;
 
@@ -97,6 +99,7 @@ impl Workdir {
     /// Opens the folder for a new run: made where it is missing, its stale artifacts removed, nobody else's touched.
     pub fn create(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<Self, Unusable> {
         let workdir = Self::open_dir(path, forbidden, engine, true)?;
+        workdir.check_own()?;
         workdir.prepare().map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
         Ok(workdir)
     }
@@ -109,11 +112,52 @@ impl Workdir {
         Ok(workdir)
     }
 
+    /// Opens the folder to put single files into it: made where it is missing, what is there stays.
+    pub fn add_to(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<Self, Unusable> {
+        let workdir = Self::open_dir(path, forbidden, engine, true)?;
+        workdir.check_own()?;
+        let ignored = workdir.put(&Artifact::GitIgnore.file_name(), IGNORE_ALL);
+        ignored.map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
+        Ok(workdir)
+    }
+
+    /// Opens the folder of a run to look at it: through links, without the lock, and nothing is written there.
+    pub fn look(path: &Path, current: &Path, engine: Arc<Engine>) -> Result<Self, Unusable> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(current.join(path), flags, Mode::empty())
+            .map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
+        Ok(Self {
+            path: path.into(),
+            dir,
+            engine,
+            written: Mutex::default(),
+            made: Mutex::default(),
+            tracked: Tracked::Unknown,
+            closed: AtomicBool::new(true),
+        })
+    }
+
+    /// Whether a run is writing here right now: somebody holds the folder's lock. Asking takes no lock.
+    pub fn is_live(&self) -> bool {
+        let Ok(stat) = rustix::fs::fstat(&self.dir) else { return false };
+        let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+        let file = format!(" {major:02x}:{minor:02x}:{} ", stat.st_ino);
+        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        locks.lines().any(|line| line.contains("FLOCK") && line.contains("WRITE") && line.contains(&file))
+    }
+
+    /// Whether there are traces of a run.
+    pub fn has_run(&self) -> bool {
+        let names = [Artifact::Run, Artifact::Events].map(Artifact::file_name);
+        self.list().iter().any(|(name, _)| names.contains(name))
+    }
+
     /// Whether a run could use the folder; nothing is kept there.
     pub fn probe(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<(), Unusable> {
         let unusable = |error: io::Error| Unusable { path: path.into(), reason: explain(error) };
         if forbidden.current.join(path).symlink_metadata().is_ok() {
             let workdir = Self::open_dir(path, forbidden, engine, false)?;
+            workdir.check_own()?;
             workdir.put(RESERVE, b"").map_err(unusable)?;
             workdir.release_reserve();
             return Ok(());
@@ -141,7 +185,14 @@ impl Workdir {
 
     fn open_dir(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>, make: bool) -> Result<Self, Unusable> {
         let unusable = |reason: String| Unusable { path: path.into(), reason };
-        forbidden.check(path).map_err(unusable)?;
+        let allowed = forbidden.check(path).map_err(unusable);
+        if make {
+            allowed?;
+        } else if allowed.is_err() {
+            // Somebody stands in the folder of a run and goes on with it.
+            let here = Self::look(path, &forbidden.current, Arc::clone(&engine)).ok().filter(Self::has_run);
+            here.filter(Self::is_own).map_or(allowed, |_| Ok(()))?;
+        }
         let dir = open_folder(&forbidden.current, path, make).map_err(|error| unusable(explain(error)))?;
         match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -218,6 +269,11 @@ impl Workdir {
             file.write_all(format!("{value}\n").as_bytes())
         };
         append().map_err(|error| self.write_failed(artifact, &error))
+    }
+
+    /// A JSONL artifact, opened for appending; its writer redacts.
+    pub(crate) fn append_file(&self, artifact: Artifact) -> Result<AppendFile> {
+        self.append_to(artifact).map_err(|error| self.write_failed(artifact, &error))
     }
 
     /// `events.jsonl`, opened for appending.
@@ -310,7 +366,38 @@ impl Workdir {
             }
         }
         self.put(RESERVE, &[0; RESERVE_BYTES])?;
-        self.put(&Artifact::GitIgnore.file_name(), b"*\n")
+        self.put(&Artifact::GitIgnore.file_name(), IGNORE_ALL)
+    }
+
+    /// Refuses a folder with files that no run left: they would be mixed with the artifacts, or replaced by them.
+    fn check_own(&self) -> Result<(), Unusable> {
+        if self.is_own() {
+            return Ok(());
+        }
+        let reason = "it has files in it and is not a folder of diffsan's".into();
+        Err(Unusable { path: self.path.clone(), reason })
+    }
+
+    /// Whether the folder is empty, an earlier run's, or has diffsan's own name: a change that commits files into
+    /// `.diffsan` must not be able to stop its review.
+    fn is_own(&self) -> bool {
+        if self.path.file_name() == Some(OsStr::new(".diffsan")) {
+            return true;
+        }
+        let entries = rustix::fs::Dir::read_from(&self.dir).into_iter().flatten().flatten();
+        let names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).filter(|name| !matches!(*name, "." | "..")).collect();
+        let holds = |artifact: Artifact, key: &str| {
+            let bytes = self.read(&artifact.file_name()).unwrap_or_default();
+            let first = bytes.split(|byte| *byte == b'\n').next().filter(|_| artifact == Artifact::Events);
+            let value: Value = serde_json::from_slice(first.unwrap_or(&bytes)).unwrap_or_default();
+            value.get(key).is_some()
+        };
+        let ignored = || self.read(&Artifact::GitIgnore.file_name()).is_ok_and(|bytes| bytes == IGNORE_ALL);
+        names.iter().all(|name| name.starts_with(RESERVE))
+            || (names.iter().all(|name| Artifact::owns(name)) && ignored())
+            || holds(Artifact::Run, "run_id")
+            || holds(Artifact::Events, "run_id")
     }
 
     fn document(&self, value: Value) -> Vec<u8> {

@@ -8,8 +8,6 @@ use crate::view::shown::{self, PatchLine, Shown, code_text, line_numbers, line_w
 
 /// With more lines than this, files without a finding are folded.
 const UNFOLDED: usize = 400;
-/// Most characters of a title.
-const TITLE: usize = 160;
 /// Longer lines of code are cut: they are data, and they would make the file unreadable and huge.
 const LINE: usize = 2_000;
 
@@ -273,14 +271,11 @@ fn card(shown: &Shown, placed: &Placed<'_>, alone: bool) -> Card {
 
 fn entry(placed: &Placed<'_>) -> Entry {
     let finding = placed.finding;
-    let first = finding.body_markdown.trim().lines().next().unwrap_or_default();
-    let title = one_line(first).replace("**", "").replace('`', "");
-    let sentence = title.find(". ").map_or(title.as_str(), |end| &title[..=end]);
     Entry {
         number: placed.number,
         file: placed.file_number(),
         severity: finding.severity.name(),
-        title: clip(sentence, TITLE),
+        title: shown::title(&finding.body_markdown),
         place: format!("{}:{}", one_line(&finding.path), line_numbers(finding)),
     }
 }

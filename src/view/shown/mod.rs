@@ -316,6 +316,16 @@ pub(super) fn clean(text: &str) -> String {
     sanitize::visible(text, &mut sanitize::Counts::new())
 }
 
+/// The first sentence of a finding, without its marks.
+pub(super) fn title(markdown: &str) -> String {
+    /// Most characters of a title.
+    const TITLE: usize = 160;
+    let first = markdown.trim().lines().next().unwrap_or_default();
+    let title = one_line(first).replace("**", "").replace('`', "");
+    let sentence = title.find(". ").map_or(title.as_str(), |end| &title[..=end]);
+    crate::error::clip(sentence, TITLE)
+}
+
 /// Text of others on one line.
 pub(super) fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
