@@ -40,6 +40,8 @@ impl Place {
         let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
         match named {
             Some(path) => path.to_owned(),
+            // Where the artifacts are is no question for the network: the job says it, or the default holds.
+            None if policy::is_job(&args, &self.env) => config::early_workdir(&args, &self.env),
             None => preview(&args, self)
                 .map_or_else(|_| config::early_workdir(&args, &self.env), |loaded| loaded.config.workdir.into()),
         }
@@ -267,6 +269,11 @@ pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
     let names = [Artifact::Html, Artifact::CodeQuality, Artifact::Sarif];
     let lines = names.iter().map(|artifact| format!("Wrote {}.\n", path.join(artifact.file_name()).display()));
     Ok(lines.collect())
+}
+
+/// `diffsan contract`.
+pub fn contract() -> String {
+    view::contract_text(&Cli::command())
 }
 
 /// `diffsan completions`.

@@ -29,6 +29,12 @@ pub async fn examine(args: &ReviewArgs, place: &Place) -> Vec<Row> {
     let file = loaded.policy.file().unwrap_or("no file, defaults only").to_owned();
     let mut rows = vec![Row::ok("config", file)];
     rows.extend(loaded.warnings.iter().map(|warning| Row::warn("config", warning, "rename or unset the variable")));
+    rows.extend(loaded.policy.commit().map(|commit| {
+        Row::ok(
+            "policy",
+            format!("{} of {} (by {})", commit.id.get(..12).unwrap_or(&commit.id), commit.branch, commit.via()),
+        )
+    }));
     rows.push(workdir(&loaded, place));
     rows.push(clock());
     rows.extend(git(args, &loaded, place).await);

@@ -28,9 +28,33 @@ impl Argv {
         &self.words
     }
 
+    /// The words before the agent's own arguments: the program, and what it is wrapped in.
+    pub(crate) fn before_own(&self) -> &[String] {
+        &self.words[..self.own]
+    }
+
+    /// Whether the program is called by one of its usual names.
+    pub(crate) fn is_named(&self, programs: &[&str]) -> bool {
+        self.before_own().last().is_some_and(|word| programs.contains(&stem(word)))
+    }
+
     /// Whether one of these flags is there, with or without a value.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.words[self.own..self.end()].iter().any(|word| names.iter().any(|name| is(word, name)))
+    }
+
+    /// The value of a flag, however it is written; the last one counts.
+    pub(crate) fn value(&self, names: &[&str]) -> Option<String> {
+        let words = &self.words[self.own..self.end()];
+        let mut found = None;
+        for (at, word) in words.iter().enumerate() {
+            if names.contains(&word.as_str()) {
+                found = words.get(at + 1).cloned();
+            } else if let Some(name) = names.iter().find(|name| is(word, name) || attached(word, name)) {
+                found = Some(word[name.len()..].trim_start_matches('=').to_owned());
+            }
+        }
+        found
     }
 
     /// Whether one of these words is there.

@@ -3,20 +3,25 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::argv::Argv;
+use super::ask::{Question, Request, exhausted};
+use super::login::{self, Login, Own};
+use super::probe;
 use super::process::{self, Deadline, Finished, Spec};
-use super::record::Recorder;
+use super::record::{Recorder, Used};
 use super::room::{self, Room};
-use super::{Agent, Left, Reading, Request, Start, Trouble};
-use crate::contracts::{AgentConfig, AgentReviewOutput};
+use super::{Agent, Left, Reading, Start, Trouble};
+use crate::contracts::AgentConfig;
 use crate::error::{Error, Failure, Result, clip};
 use crate::redact::{Engine, Output, Redacted};
 use crate::run::events::Event;
-use crate::validate::{self, ParseProblems, Parsed};
+use crate::validate::{self, Form, ParseProblems, Parsed, Reply, Shown};
 
 /// Most bytes a program may write to one of its outputs.
 const MAX_OUTPUT: usize = 8 * 1024 * 1024;
@@ -26,16 +31,21 @@ const MAX_SAID: usize = 1_500;
 const MAX_LINE: usize = 300;
 
 /// Starts the agent once. The inner error is an answer that does not hold and may be asked for again.
-pub(super) async fn ask(
+pub(super) async fn ask<T: Reply>(
     request: &Request<'_>,
+    question: &Question<'_, T>,
     recorder: &mut Recorder<'_>,
     number: u32,
     prompt: &Redacted,
     job_ends: Option<Instant>,
-) -> Result<Result<AgentReviewOutput, ParseProblems>> {
+) -> Result<Result<T, ParseProblems>> {
     let agent = request.agent;
-    let launch = Launch::new(request)?;
-    recorder.started(&launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()))?;
+    let schema = question.form.strict_schema();
+    let launch = Launch::new(request, schema).await?;
+    if number == 1 {
+        recorder.version(launch.version.as_deref());
+    }
+    recorder.started(schema, &launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()))?;
     let finished = run(request, &launch, prompt, job_ends).await?;
     let file = match agent.answer_file {
         Some(name) => launch.room.read(name, MAX_OUTPUT).map_err(|error| no_room(agent, &error))?,
@@ -43,14 +53,15 @@ pub(super) async fn ask(
     };
     recorder.outputs(number, &finished, file.as_deref())?;
     let reading = read(agent, &finished, file.as_deref());
+    let (requests, enveloped) = (reading.requests.clone(), reading.enveloped);
     let usage = reading.usage.clone();
-    let enveloped = reading.enveloped;
-    let judged = judge(request, &finished, reading);
-    recorder.finished(number, &finished, &usage, enveloped, &judged)?;
+    request.purse.spend(usage.cost_usd);
+    let judged = judge(request, question, &finished, reading).map_err(|ended| advise(agent, &launch.login, ended));
+    recorder.finished(number, &finished, Used { usage, requests }, enveloped, &judged)?;
     match judged {
         Ok(parsed) => Ok(Ok(parsed.output)),
         Err(Ended::Invalid(problems)) => Ok(Err(problems)),
-        Err(Ended::Refused(problems)) => Err(super::exhausted(agent, number, &problems)),
+        Err(Ended::Refused(problems)) => Err(exhausted(agent, number, &problems)),
         Err(Ended::Failed(failure)) => Err(Error::AgentExec(failure.with("attempts", number))),
     }
 }
@@ -100,26 +111,64 @@ struct Launch {
     /// The command line as it was put together.
     words: Vec<String>,
     env: Vec<(OsString, OsString)>,
+    login: Login,
+    version: Option<String>,
 }
 
 impl Launch {
-    fn new(request: &Request<'_>) -> Result<Self> {
+    async fn new(request: &Request<'_>, schema: &Value) -> Result<Self> {
         let Request { agent, config, env, .. } = *request;
         let path = env.get("PATH").map(OsStr::new);
         let argv = command_line(agent, &config.agent, path, request.start)?;
         let program = locate(agent, &argv, path, request.start)?;
         let room = Room::new(request.start, env.get("TMPDIR")).map_err(|error| no_room(agent, &error))?;
-        let home = room.whose_home(agent.keys, env);
-        let mut start = Start { agent, config: &config.agent, env, room: &room, home, argv, set: Vec::new() };
+        let ci = config.mode.ci;
+        let login = login::of(agent, env, ci, &room);
+        let probe = probe::look(agent, &program, &argv, env, &room).await;
+        probe::check(agent, probe.version.as_deref())?;
+        let (eyes, budget) = (request.eyes.as_ref(), request.purse.left());
+        let mut start = Start {
+            agent,
+            config: &config.agent,
+            env,
+            room: &room,
+            login,
+            catalogue: probe.catalogue.as_ref(),
+            schema,
+            eyes,
+            budget,
+            argv,
+            set: Vec::new(),
+        };
+        hand_login(&mut start, ci)?;
         (agent.prepare)(&mut start)?;
         let passed = config.agent.pass_env.iter().map(String::as_str);
         let passed = passed.filter(|name| !room::is_refused(name, &config.gitlab.token_env));
         let allowed: Vec<&str> = agent.keys.iter().chain(agent.variables).copied().chain(passed).collect();
-        let mut seen = room.environment(env, &allowed, start.home);
+        let mut seen = room.environment(env, &allowed);
         seen.extend(start.set.into_iter().map(|(name, value)| (name.into(), value)));
         let words = start.argv.words().to_vec();
-        Ok(Self { room, program, words, env: seen.into_iter().collect() })
+        let login = start.login;
+        Ok(Self { room, program, words, env: seen.into_iter().collect(), login, version: probe.version.clone() })
     }
+}
+
+/// Hands over what logs a program in: the user's own login, as far as it needs it, and never to a proxy.
+fn hand_login(start: &mut Start<'_>, ci: bool) -> Result<()> {
+    if start.config.proxy_url.is_some() || !matches!(start.login, Login::File(_)) {
+        return Ok(());
+    }
+    let own = Own::find(start.env, ci, |folder| start.room.is_outside(folder));
+    let Some((_, handed)) = own.and_then(|own| (start.agent.login)(&own)) else { return Ok(()) };
+    for (name, value) in handed.variables {
+        start.set(name, value);
+    }
+    for (name, text) in handed.files {
+        let path = format!("home/{name}");
+        start.make_folder(path.rsplit_once('/').map_or("home", |(folder, _)| folder))?;
+        start.write(&path, &text)?;
+    }
+    Ok(())
 }
 
 async fn run(request: &Request<'_>, launch: &Launch, prompt: &Redacted, job_ends: Option<Instant>) -> Result<Finished> {
@@ -156,11 +205,22 @@ fn read(agent: &Agent, finished: &Finished, file: Option<&[u8]>) -> Reading {
     let file = file.map(String::from_utf8_lossy);
     // A program that was ended after its result has no exit code of its own.
     let exit_code = if finished.lingered { Some(0) } else { finished.exit_code };
-    (agent.read)(&Left { exit_code, stdout: &stdout, stderr: &stderr, file: file.as_deref() })
+    (agent.read)(&Left {
+        exit_code,
+        lingered: finished.lingered,
+        stdout: &stdout,
+        stderr: &stderr,
+        file: file.as_deref(),
+    })
 }
 
-/// Whether what a program left is a review. What it says is redacted before it goes anywhere.
-fn judge(request: &Request<'_>, finished: &Finished, reading: Reading) -> Result<Parsed, Ended> {
+/// Whether what a program left is an answer. What it says is redacted before it goes anywhere.
+fn judge<T: Reply>(
+    request: &Request<'_>,
+    question: &Question<'_, T>,
+    finished: &Finished,
+    reading: Reading,
+) -> Result<Parsed<T>, Ended> {
     let Request { agent, engine, .. } = *request;
     if let Some((how, help)) = stopped(request, finished) {
         let said = match reading.answer {
@@ -171,10 +231,7 @@ fn judge(request: &Request<'_>, finished: &Finished, reading: Reading) -> Result
         return Err(Ended::Failed(if finished.timed_out.is_some() { failure.retryable() } else { failure }));
     }
     match reading.answer {
-        Ok(text) => {
-            let text = engine.redact(Output::AgentOutput, &text);
-            validate::parse_answer(text.as_str()).map_err(Ended::Invalid)
-        }
+        Ok(text) => understand(engine, question.form, &shown(request, question), &text).map_err(Ended::Invalid),
         Err(Trouble::Unusable(why)) => Err(Ended::Invalid(problem(engine, &why))),
         Err(Trouble::Refused(why)) => Err(Ended::Refused(problem(engine, &why))),
         Err(Trouble::Failed(said)) => {
@@ -185,6 +242,57 @@ fn judge(request: &Request<'_>, finished: &Finished, reading: Reading) -> Result
                 None => failure,
             }))
         }
+    }
+}
+
+/// Says which key to set where a program failed that nothing logs in.
+fn advise(agent: &Agent, login: &Login, ended: Ended) -> Ended {
+    let keys = agent.keys.join(" or ");
+    match (ended, login) {
+        (Ended::Failed(failure), Login::None) if !agent.keys.is_empty() => {
+            Ended::Failed(failure.help(format!("{login}: set {keys}, if its model server wants one")))
+        }
+        (Ended::Failed(failure), Login::Expired(_)) => {
+            Ended::Failed(failure.help(format!("{login}: start `{}` once to renew it, or set {keys}", agent.name())))
+        }
+        (ended, _) => ended,
+    }
+}
+
+/// Everything the program was shown: what stands there is a quotation.
+fn shown<T: Reply>(request: &Request<'_>, question: &Question<'_, T>) -> Shown {
+    let read = request.eyes.iter().flat_map(|eyes| eyes.shown.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let told = [question.prompt.as_str().to_owned(), question.form.strict_schema().to_string()];
+    Shown::new(told.into_iter().chain(read))
+}
+
+/// Reads an answer first and redacts its strings then: a text that is redacted whole may no longer be JSON.
+fn understand<T: Reply>(
+    engine: &Engine,
+    form: &Form<T>,
+    shown: &Shown,
+    text: &str,
+) -> Result<Parsed<T>, ParseProblems> {
+    let clean = |text: &str| engine.redact(Output::AgentOutput, text).into_string();
+    let Parsed { output, rung } =
+        validate::read(text, form, shown).map_err(|problems| problems.cleaned(text, clean))?;
+    let redacted = serde_json::to_value(output).map(|mut value| {
+        redact_strings(&mut value, &clean);
+        value
+    });
+    let output = redacted.and_then(serde_json::from_value).map_err(|error| {
+        let errors = vec![format!("the answer has a secret where a fixed word belongs: {error}")];
+        ParseProblems { errors, excerpt: String::new(), truncated: false }
+    })?;
+    Ok(Parsed { output, rung })
+}
+
+fn redact_strings(value: &mut Value, clean: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = clean(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_strings(item, clean)),
+        Value::Object(members) => members.values_mut().for_each(|member| redact_strings(member, clean)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

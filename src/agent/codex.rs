@@ -1,32 +1,35 @@
 //! OpenAI's Codex CLI: `codex exec`, with the schema in a file and the answer in another.
 
-use std::path::{Path, PathBuf};
-
 use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::room::Home;
-use super::{Agent, Left, Limit, Reading, Start, Trouble};
+use super::login::{self, Handed, Login, Own};
+use super::{Agent, Left, Limit, Reading, Start, Tested, Trouble, system};
 use crate::contracts::{AgentKind, TokenUsage};
-use crate::error::Result;
-use crate::validate::schema;
+use crate::error::{Error, Failure, Result};
 
 pub(super) const AGENT: Agent = Agent {
     kind: AgentKind::Codex,
     programs: &["codex"],
     install: "install Codex (npm install -g @openai/codex) and set OPENAI_API_KEY, or choose another agent with agent.agent",
     custom: |config| config.codex_command.as_deref(),
+    tested: Some(Tested { package: "@openai/codex", oldest: "0.166.0", newest: "0.166.0" }),
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     variables: &[],
+    login,
     max_prompt: Some(Limit::Chars(1_048_576)),
     structured: true,
     repairs: false,
     reports_progress: true,
     prepare,
     answer_file: Some(ANSWER_FILE),
-    done: None,
+    done: Some(is_done),
+    sealed: true,
+    own_tools: &[],
     read,
 };
 
+const CATALOGUE_FILE: &str = "codex-models.json";
 const SCHEMA_FILE: &str = "codex-output-schema.json";
 const ANSWER_FILE: &str = "codex-output.json";
 /// Key for `agent.proxy_url`.
@@ -49,10 +52,13 @@ const SETTINGS: &[&str] = &[
     "history.persistence=\"none\"",
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
+    "include_permissions_instructions=false",
+    "include_environment_context=false",
+    "tools.experimental_request_user_input={enabled=false}",
 ];
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
-    let schema_file = start.write(SCHEMA_FILE, &schema::strict_text())?;
+    let schema_file = start.write(SCHEMA_FILE, &start.schema.to_string())?;
     let answer_file = start.room.path(ANSWER_FILE);
     let argv = &mut start.argv;
     if !argv.has_word(&["exec", "e"]) {
@@ -76,8 +82,117 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
         argv.option("-c", *setting);
     }
     start.set_model(&["--model", "-m"]);
+    let catalogue = start.write(CATALOGUE_FILE, &catalogue(start)?.to_string())?;
+    start.argv.option("-c", format!("model_catalog_json={}", quoted(&catalogue.to_string_lossy())));
+    if let Some(effort) = start.config.effort.name() {
+        // Its highest step has a name of its own.
+        let effort = if effort == "max" { "xhigh" } else { effort };
+        start.argv.option("-c", format!("model_reasoning_effort={}", quoted(effort)));
+    }
     hand_over_keys(start);
-    set_home(start)
+    let folder = start.make_folder("home/.codex")?;
+    start.set("CODEX_HOME", folder);
+    if let Some(server) = server(start) {
+        start.write("home/.codex/config.toml", &server)?;
+    }
+    Ok(())
+}
+
+/// Every model that the program knows, and the one that is asked for, without tools and with our words. A model of the
+/// program's own catalogue is offered a shell, a patch tool, sub-agents; no switch takes them away.
+fn catalogue(start: &Start<'_>) -> Result<Value> {
+    let system = system::prompt(start);
+    let known = start.catalogue.and_then(|list| list.get("models")).and_then(Value::as_array);
+    let mut models = known.cloned().unwrap_or_default();
+    let asked = start.argv.value(&["--model", "-m"]);
+    if let Some(model) = &asked
+        && !models.iter().any(|known| known["slug"] == model.as_str())
+    {
+        models.push(unknown_model(model));
+    }
+    if models.is_empty() {
+        return Err(Error::Config(
+            Failure::new("codex does not list its models, so the one it would use cannot be kept from acting")
+                .help("name one with agent.model"),
+        ));
+    }
+    for model in models.iter_mut().filter_map(Value::as_object_mut) {
+        for (key, value) in [
+            ("tool_mode", json!("direct")),
+            ("shell_type", json!("disabled")),
+            ("apply_patch_tool_type", Value::Null),
+            ("multi_agent_version", Value::Null),
+            ("experimental_supported_tools", json!([])),
+            ("model_messages", Value::Null),
+            ("supports_search_tool", json!(false)),
+            ("node_repl_disabled", json!(true)),
+            ("include_skills_usage_instructions", json!(false)),
+            ("include_plugin_usage_instructions", json!(false)),
+            ("include_apps_usage_instructions", json!(false)),
+            ("base_instructions", json!(system)),
+            ("truncation_policy", json!({"mode": "tokens", "limit": 16_000})),
+        ] {
+            model.insert(key.into(), value);
+        }
+    }
+    Ok(json!({"models": models}))
+}
+
+/// A model that codex has never heard of: one behind a gateway, or newer than the program.
+fn unknown_model(name: &str) -> Value {
+    let levels = ["minimal", "low", "medium", "high", "xhigh"];
+    let levels: Vec<_> = levels.iter().map(|level| json!({"effort": level, "description": level})).collect();
+    json!({
+        "slug": name, "display_name": name, "description": name,
+        "default_reasoning_level": null, "supported_reasoning_levels": levels,
+        "visibility": "list", "supported_in_api": true, "priority": 99,
+        "additional_speed_tiers": [], "service_tiers": [], "availability_nux": null, "upgrade": null,
+        "supports_reasoning_summaries": false, "default_reasoning_summary": "none",
+        "support_verbosity": false, "default_verbosity": null, "web_search_tool_type": "text",
+        "supports_parallel_tool_calls": true, "supports_image_detail_original": false,
+        "context_window": 272_000, "max_context_window": 872_000, "effective_context_window_percent": 95,
+        "input_modalities": ["text"], "use_responses_lite": false,
+        "supports_reasoning_effort_updates": false, "supports_experimental_context": false,
+        "node_repl_auto_review_required": false,
+    })
+}
+
+/// diffsan's server in codex's own file: what it tells the server stays out of the command line.
+fn server(start: &Start<'_>) -> Option<String> {
+    let (command, args) = start.eyes_command()?;
+    let words = |words: Vec<&str>| words.into_iter().map(quoted).collect::<Vec<_>>().join(",");
+    let env = start.eyes.into_iter().flat_map(|eyes| &eyes.env);
+    let env: Vec<_> = env.map(|(name, value)| format!("{}={}", quoted(name), quoted(value))).collect();
+    Some(format!(
+        "[mcp_servers.repo]\ncommand = {}\nargs = [{}]\nenv = {{{}}}\nenabled_tools = [{}]\n\
+         default_tools_approval_mode = \"approve\"\nrequired = true\n",
+        quoted(&command),
+        words(args.iter().map(String::as_str).collect()),
+        env.join(","),
+        words(start.eyes?.tools.to_vec()),
+    ))
+}
+
+/// The tokens of a login without the one that renews them: a renewed login would be lost, and the user logged out.
+fn login(own: &Own) -> Option<(Login, Handed)> {
+    let path = own.path(Some(("CODEX_HOME", "auth.json")), ".codex/auth.json");
+    let mut file = login::json(&path)?;
+    if let Some(key) = file["OPENAI_API_KEY"].as_str().filter(|key| !key.is_empty()) {
+        let handed = Handed::variable("CODEX_API_KEY", key);
+        return Some((Login::File(path), handed));
+    }
+    let tokens = file.get_mut("tokens").and_then(Value::as_object_mut)?;
+    tokens.insert("refresh_token".into(), "".into());
+    // It renews by the age of the last time, not by the age of the token.
+    file["last_refresh"] = crate::run::clock::text(crate::run::clock::now()).into();
+    Some((Login::File(path), Handed::file(".codex/auth.json", file.to_string())))
+}
+
+/// The turn is over.
+fn is_done(stdout: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stdout);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    matches!(last.and_then(|line| serde_json::from_str(line).ok()), Some(Line::Completed { .. } | Line::Failed { .. }))
 }
 
 /// `codex exec` reads neither OPENAI_API_KEY nor OPENAI_BASE_URL, so they reach it in the form it does read.
@@ -109,40 +224,6 @@ fn hand_over_keys(start: &mut Start<'_>) {
     );
 }
 
-/// With a key at hand codex starts from nothing, else where someone logged it in.
-fn set_home(start: &mut Start<'_>) -> Result<()> {
-    if start.config.proxy_url.is_some() {
-        start.home = Home::Private;
-    }
-    if start.home == Home::Private {
-        let folder = start.make_folder("home/.codex")?;
-        start.set("CODEX_HOME", folder);
-        return Ok(());
-    }
-    let named = start.env.get("CODEX_HOME").filter(|folder| start.room.is_outside(folder)).map(PathBuf::from);
-    if let Some(folder) = &named {
-        start.set("CODEX_HOME", folder);
-    }
-    let folder = named.or_else(|| start.env.home().map(|home| home.join(".codex")));
-    switch_off_servers(start, folder.as_deref());
-    Ok(())
-}
-
-/// A user's own MCP servers are commands too; they can only be switched off one by one.
-fn switch_off_servers(start: &mut Start<'_>, folder: Option<&Path>) {
-    let config = folder.and_then(|folder| std::fs::read_to_string(folder.join("config.toml")).ok());
-    let config: Option<toml::Table> = config.and_then(|text| text.parse().ok());
-    let servers = config.as_ref().and_then(|config| config.get("mcp_servers")).and_then(|servers| servers.as_table());
-    let off: Vec<String> = servers
-        .into_iter()
-        .flat_map(|servers| servers.keys())
-        .map(|name| format!("{}={{enabled=false}}", quoted(name)))
-        .collect();
-    if !off.is_empty() {
-        start.argv.option("-c", format!("mcp_servers={{{}}}", off.join(",")));
-    }
-}
-
 /// A TOML string.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -162,6 +243,8 @@ enum Line {
     Failed { error: Message },
     #[serde(rename = "error")]
     Error(Message),
+    #[serde(rename = "item.completed")]
+    Item { item: Item },
     #[serde(other)]
     Other,
 }
@@ -169,6 +252,16 @@ enum Line {
 #[derive(Deserialize)]
 struct Message {
     message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item {
+    AgentMessage {
+        text: String,
+    },
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Default, Deserialize)]
@@ -182,8 +275,7 @@ struct Usage {
 
 fn read(left: &Left<'_>) -> Reading {
     let mut usage = TokenUsage::default();
-    let mut failed = None;
-    let mut warned = None;
+    let (mut failed, mut warned, mut message) = (None, None, None);
     for line in left.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match line {
             Line::Completed { usage: used } => {
@@ -197,10 +289,13 @@ fn read(left: &Left<'_>) -> Reading {
             }
             Line::Failed { error } => failed = Some(error.message),
             Line::Error(error) => warned = Some(error.message),
-            Line::Other => {}
+            Line::Item { item: Item::AgentMessage { text } } => message = Some(text),
+            Line::Item { .. } | Line::Other => {}
         }
     }
-    let answer = match (left.exit_code, failed, left.file) {
+    // It writes the file at its very end, which may be what it never came to.
+    let file = left.file.or(message.as_deref().filter(|_| left.lingered));
+    let answer = match (left.exit_code, failed, file) {
         (Some(0), None, Some(text)) if !text.trim().is_empty() => Ok(text.to_owned()),
         (Some(0), None, Some(_)) => {
             Err(Trouble::Failed("its output file is empty: the model refused or said nothing".into()))
@@ -208,18 +303,17 @@ fn read(left: &Left<'_>) -> Reading {
         (Some(0), None, None) => Err(Trouble::Failed(left.with_said("it wrote no output file"))),
         (_, failed, _) => Err(Trouble::Failed(failed.or(warned).unwrap_or_else(|| left.said()))),
     };
-    Reading { answer, enveloped: false, usage }
+    Reading { answer, enveloped: false, usage, requests: Vec::new() }
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test prepares its own folder")]
 mod tests {
     use super::super::fixture::Fixture;
     use super::*;
     use crate::contracts::AgentConfig;
 
     fn read_lines(exit_code: i32, stdout: &str, file: Option<&str>) -> Reading {
-        read(&Left { exit_code: Some(exit_code), stdout, stderr: "WARNING: harmless", file })
+        read(&Left { exit_code: Some(exit_code), lingered: false, stdout, stderr: "WARNING: harmless", file })
     }
 
     #[test]
@@ -262,18 +356,6 @@ mod tests {
         assert!(words.contains(r#"base_url="http://127.0.0.1:1/v\"1",env_key="DIFFSAN_OPENAI_API_KEY","#), "{words}");
         let without_key = fixture.words(&config, &[("OPENAI_API_KEY", "k")]);
         assert!(!without_key.contains("env_key"), "another key is not sent to the proxy: {without_key}");
-    }
-
-    #[test]
-    fn a_logged_in_users_servers_are_switched_off() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("codex");
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), "model = \"m\"\n[mcp_servers.one]\n[mcp_servers.\"t.wo\"]\n")
-            .unwrap();
-        let env = [("HOME", home.path().to_str().unwrap()), ("CODEX_HOME", folder.to_str().unwrap())];
-        let words = Fixture::at_home(&AGENT).words(&AgentConfig::default(), &env);
-        assert!(words.contains(r#"-c mcp_servers={"one"={enabled=false},"t.wo"={enabled=false}}"#), "{words}");
     }
 
     #[test]

@@ -8,8 +8,10 @@ pub(super) const AGENT: Agent = Agent {
     programs: &[],
     install: "set agent.command to a program that reads the prompt from stdin and prints the answer",
     custom: |config| config.command.as_deref(),
+    tested: None,
     keys: &[],
     variables: &[],
+    login: |_| None,
     max_prompt: None,
     structured: false,
     repairs: true,
@@ -17,6 +19,8 @@ pub(super) const AGENT: Agent = Agent {
     prepare: |_| Ok(()),
     answer_file: None,
     done: None,
+    sealed: false,
+    own_tools: &[],
     read,
 };
 
@@ -25,5 +29,5 @@ fn read(left: &Left<'_>) -> Reading {
         Some(0) => Ok(left.stdout.to_owned()),
         _ => Err(Trouble::Failed(left.said())),
     };
-    Reading { answer, enveloped: false, usage: TokenUsage::default() }
+    Reading { answer, enveloped: false, usage: TokenUsage::default(), requests: Vec::new() }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::login::{self, Handed, Login, Own};
 use super::{Agent, Left, Reading, Start, Trouble, last_object};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
@@ -13,8 +14,10 @@ pub(super) const AGENT: Agent = Agent {
     programs: &["cursor-agent", "agent"],
     install: "install Cursor's CLI (curl https://cursor.com/install -fsS | bash) and set CURSOR_API_KEY, or choose another agent with agent.agent",
     custom: |config| config.cursor_command.as_deref(),
+    tested: None,
     keys: &["CURSOR_API_KEY"],
     variables: &[],
+    login,
     max_prompt: None,
     structured: false,
     repairs: true,
@@ -22,6 +25,8 @@ pub(super) const AGENT: Agent = Agent {
     prepare,
     answer_file: None,
     done: Some(is_done),
+    sealed: false,
+    own_tools: &[],
     read,
 };
 
@@ -32,6 +37,13 @@ const TRUST: &[&str] = &["--trust", "-f", "--force", "--yolo"];
 pub(super) fn is_cursor(file: &Path) -> bool {
     file.canonicalize()
         .is_ok_and(|real| real.components().any(|part| part.as_os_str().to_string_lossy().contains("cursor")))
+}
+
+/// Where its login is kept, as others report; not measured.
+fn login(own: &Own) -> Option<(Login, Handed)> {
+    let path = own.path(Some(("XDG_CONFIG_HOME", "cursor/auth.json")), ".config/cursor/auth.json");
+    let text = login::text(&path)?;
+    Some((Login::File(path), Handed::file(".config/cursor/auth.json", text)))
 }
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
@@ -100,7 +112,7 @@ fn read(left: &Left<'_>) -> Reading {
         (Some(0), None) => Ok(left.stdout.to_owned()),
         _ => Err(Trouble::Failed(left.said())),
     };
-    Reading { answer, enveloped, usage: usage.unwrap_or_default() }
+    Reading { answer, enveloped, usage: usage.unwrap_or_default(), requests: Vec::new() }
 }
 
 #[cfg(test)]
@@ -127,8 +139,9 @@ mod tests {
     #[test]
     fn what_cursor_left_is_read() {
         let result = |error: bool| format!("{{\"type\":\"result\",\"is_error\":{error},\"result\":\"words\"}}");
-        let left =
-            |exit_code: Option<i32>, stdout: &str| read(&Left { exit_code, stdout, stderr: "why", file: None }).answer;
+        let left = |exit_code: Option<i32>, stdout: &str| {
+            read(&Left { exit_code, lingered: false, stdout, stderr: "why", file: None }).answer
+        };
         assert_eq!(left(Some(0), &result(false)), Ok("words".into()));
         assert_eq!(left(Some(0), &result(true)), Err(Trouble::Failed("words".into())));
         assert_eq!(left(Some(1), &result(false)), Err(Trouble::Failed("why".into())));

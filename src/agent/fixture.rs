@@ -1,24 +1,28 @@
 //! A start of an agent that never happens, for the tests of its command line.
 
-use super::room::{Home, Room};
-use super::{Agent, Start, attempt};
+use super::login::Login;
+use super::room::Room;
+use super::{Agent, Eyes, Start, attempt};
 use crate::config::Environment;
 use crate::contracts::AgentConfig;
 
 pub(super) struct Fixture {
     agent: &'static Agent,
     folder: tempfile::TempDir,
-    home: Home,
+    pub(super) catalogue: Option<serde_json::Value>,
+    pub(super) eyes: Option<Eyes>,
+    pub(super) budget: Option<f64>,
 }
 
 impl Fixture {
     pub(super) fn new(agent: &'static Agent) -> Self {
-        Self { agent, folder: tempfile::tempdir().unwrap(), home: Home::Private }
-    }
-
-    /// One that starts with the user's own home.
-    pub(super) fn at_home(agent: &'static Agent) -> Self {
-        Self { home: Home::Users, ..Self::new(agent) }
+        Self {
+            agent,
+            folder: tempfile::tempdir().unwrap(),
+            catalogue: Some(serde_json::json!({"models": [{"slug": "known"}]})),
+            eyes: None,
+            budget: None,
+        }
     }
 
     /// The command line as one text.
@@ -38,8 +42,20 @@ impl Fixture {
         let env = Environment::from_pairs(variables.iter().copied());
         let room = Room::new(self.folder.path(), self.folder.path().to_str()).unwrap();
         let argv = attempt::command_line(self.agent, config, None, self.folder.path()).unwrap();
-        let mut start =
-            Start { agent: self.agent, config, env: &env, room: &room, home: self.home, argv, set: Vec::new() };
+        let schema = serde_json::json!({"type": "object"});
+        let mut start = Start {
+            agent: self.agent,
+            config,
+            env: &env,
+            room: &room,
+            login: Login::None,
+            catalogue: self.catalogue.as_ref(),
+            schema: &schema,
+            eyes: self.eyes.as_ref(),
+            budget: self.budget,
+            argv,
+            set: Vec::new(),
+        };
         (self.agent.prepare)(&mut start).unwrap();
         look(&start)
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::room::Home;
-use super::{Agent, Left, Limit, Reading, Start, Trouble};
+use super::login::{self, Handed, Login, Own};
+use super::{Agent, Left, Limit, Reading, Start, Tested, Trouble, system};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::Result;
 
@@ -15,6 +15,7 @@ pub(super) const AGENT: Agent = Agent {
     programs: &["gemini"],
     install: "install the Gemini CLI (npm install -g @google/gemini-cli) and set GEMINI_API_KEY, or choose another agent with agent.agent",
     custom: |config| config.gemini_command.as_deref(),
+    tested: Some(Tested { package: "@google/gemini-cli", oldest: "0.61.0", newest: "0.61.0" }),
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     variables: &[
         "GEMINI_MODEL",
@@ -24,6 +25,7 @@ pub(super) const AGENT: Agent = Agent {
         "GOOGLE_GENAI_USE_VERTEXAI",
         "GOOGLE_VERTEX_BASE_URL",
     ],
+    login,
     // It silently cuts what is longer.
     max_prompt: Some(Limit::Bytes(8 * 1024 * 1024)),
     structured: false,
@@ -31,34 +33,89 @@ pub(super) const AGENT: Agent = Agent {
     reports_progress: false,
     prepare,
     answer_file: None,
-    done: None,
+    done: Some(is_done),
+    sealed: true,
+    own_tools: &[],
     read,
 };
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
     let argv = &mut start.argv;
     argv.drop_flags(&["--yolo", "-y"]);
-    argv.drop_options(&["--approval-mode", "--include-directories"]);
+    argv.drop_options(&[
+        "--approval-mode",
+        "--include-directories",
+        "--policy",
+        "--admin-policy",
+        "--allowed-tools",
+        "--resume",
+        "-r",
+        "--session-file",
+        "--worktree",
+        "-w",
+    ]);
     // The folder is empty and private: there is nothing in it to distrust.
     argv.flag("--skip-trust");
     argv.set(&["--output-format", "-o"], "json");
     argv.set(&["--extensions", "-e"], "none");
-    argv.set(&["--allowed-mcp-server-names"], "none");
+    argv.set(&["--allowed-mcp-server-names"], if start.eyes.is_some() { "repo" } else { "none" });
     start.set_model(&["--model", "-m"]);
-    if start.home == Home::Private {
-        start.make_folder("home/.gemini")?;
-        start.write("home/.gemini/settings.json", &settings(start).to_string())?;
-        start.set("GEMINI_CLI_HOME", start.room.home());
-    }
+    start.make_folder("home/.gemini")?;
+    start.write("home/.gemini/settings.json", &settings(start).to_string())?;
+    let system = start.write("system.md", &system::prompt(start))?;
+    start.set("GEMINI_SYSTEM_MD", system);
+    start.set("GEMINI_CLI_HOME", start.room.home());
     Ok(())
 }
 
+/// The key in the user's own `.env`, or the login with Google: its token renews itself without a new secret.
+fn login(own: &Own) -> Option<(Login, Handed)> {
+    let below =
+        |file: &str| own.path(Some(("GEMINI_CLI_HOME", &format!(".gemini/{file}"))), &format!(".gemini/{file}"));
+    for path in [below(".env"), own.path(None, ".env")] {
+        let key = login::text(&path).and_then(|text| login::assigned(&text, "GEMINI_API_KEY"));
+        if let Some(key) = key {
+            return Some((Login::File(path), Handed::variable("GEMINI_API_KEY", &key)));
+        }
+    }
+    let path = below("oauth_creds.json");
+    let text = login::text(&path)?;
+    Some((Login::File(path), Handed::file(LOGIN_FILE, text)))
+}
+
+/// The result is one object and nothing else.
+fn is_done(stdout: &[u8]) -> bool {
+    stdout.trim_ascii_end().ends_with(b"}")
+        && serde_json::from_slice::<Envelope>(stdout)
+            .is_ok_and(|envelope| envelope.response.is_some() || envelope.error.is_some())
+}
+
+/// Where the login with Google stands below the home.
+const LOGIN_FILE: &str = ".gemini/oauth_creds.json";
+
 /// The way to log in (with a base URL set it would pick one that it then refuses), no tools, no context files.
 fn settings(start: &Start<'_>) -> serde_json::Value {
-    let login = if start.env.get("GEMINI_API_KEY").is_some() { "gemini-api-key" } else { "vertex-ai" };
+    let has = |name: &str| start.env.get(name).is_some() || start.set.iter().any(|(known, _)| *known == name);
+    let login = match &start.login {
+        _ if has("GEMINI_API_KEY") => "gemini-api-key",
+        Login::File(_) => "oauth-personal",
+        _ => "vertex-ai",
+    };
+    let tools: Vec<_> = start.eyes.into_iter().flat_map(|eyes| eyes.tools).collect();
+    let core = match tools.is_empty() {
+        true => vec!["__none__".to_owned()],
+        false => tools.iter().map(|tool| format!("mcp_repo_{tool}")).collect(),
+    };
+    let servers = match start.eyes_command() {
+        None => json!({}),
+        Some((command, args)) => json!({"repo": {
+            "command": command, "args": args, "env": start.eyes_env(), "trust": true, "includeTools": tools,
+        }}),
+    };
     json!({
         "security": {"auth": {"selectedType": login}},
-        "tools": {"core": ["__none__"]},
+        "tools": {"core": core},
+        "mcpServers": servers,
         "context": {"memoryBoundaryMarkers": []},
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 3},
         "privacy": {"usageStatisticsEnabled": false},
@@ -127,7 +184,7 @@ fn read(left: &Left<'_>) -> Reading {
         (Some(0), None) => Ok(left.stdout.to_owned()),
         _ => Err(Trouble::Failed(error_in(left.stderr).unwrap_or_else(|| left.said()))),
     };
-    Reading { answer, enveloped, usage }
+    Reading { answer, enveloped, usage, requests: Vec::new() }
 }
 
 /// Its last words are a JSON object after a stack trace.
@@ -155,7 +212,7 @@ mod tests {
             (42, "", "no input", Err(Trouble::Failed("no input".into()))),
         ];
         for (code, stdout, stderr, want) in cases {
-            let got = read(&Left { exit_code: Some(*code), stdout, stderr, file: None }).answer;
+            let got = read(&Left { exit_code: Some(*code), lingered: false, stdout, stderr, file: None }).answer;
             assert_eq!(got, want.clone().map(str::to_owned), "{stdout}{stderr}");
         }
     }

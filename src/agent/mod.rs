@@ -1,9 +1,10 @@
-//! Agents: the table of programs that can review, and the loop that asks one of them until it has an answer that holds.
+//! Agents: the table of programs that can be asked.
 //!
-//! An agent is a file here and a line in [`AGENTS`]. How a program is started and bounded is `process.rs`, what it can
-//! see is `room.rs`, and what is kept of it is `record.rs`; all agents share them.
+//! An agent is a file here and a line in [`AGENTS`]. The loop that asks one is `ask.rs`, how a program is started and
+//! bounded is `process.rs`, what it can see is `room.rs`, and what is kept of it is `record.rs`; all agents share them.
 
 mod argv;
+mod ask;
 mod attempt;
 pub mod builtin;
 mod claude;
@@ -11,33 +12,35 @@ mod codex;
 mod command;
 mod cursor;
 mod gemini;
+mod login;
 mod opencode;
+mod probe;
 pub mod process;
 mod record;
 mod room;
+mod system;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use tokio::time::Instant;
 
 use self::argv::Argv;
-use self::record::Recorder;
-use self::room::{Home, Room};
+use self::login::{Handed, Own};
+use self::room::Room;
 use crate::config::{CiContext, Environment};
-use crate::contracts::{AgentConfig, AgentKind, AgentReviewOutput, AgentRun, AppConfig, Timings, TokenUsage};
+use crate::contracts::{AgentConfig, AgentKind, TokenUsage};
 use crate::error::{Error, Failure, Result};
-use crate::prompt;
-use crate::redact::{Engine, Output, Redacted};
-use crate::run::events::{Event, Events};
-use crate::run::workdir::{Artifact, Workdir};
-use crate::validate::ParseProblems;
+use crate::redact::Redacted;
 
-pub use self::room::find_program;
+pub use self::ask::{Answered, Eyes, Purse, Question, Request, ask};
+pub use self::login::Login;
+pub use self::probe::{Facts, Standing, facts};
+pub use self::room::{find_program, remove_all as remove_rooms};
 
 /// Most characters of a program's last words.
 const TAIL: usize = 1_200;
@@ -56,10 +59,14 @@ pub struct Agent {
     pub install: &'static str,
     /// Its command in the configuration.
     custom: fn(&AgentConfig) -> Option<&str>,
-    /// Variables that hold its key: with one of them set, its home is private.
+    /// Its package on npm, and the versions that were tested with diffsan, oldest and newest.
+    pub tested: Option<Tested>,
+    /// Variables that hold its key.
     pub keys: &'static [&'static str],
     /// Other variables it reads, as its documentation says.
     variables: &'static [&'static str],
+    /// The part of a user's own login that logs it in.
+    login: fn(&Own) -> Option<(Login, Handed)>,
     /// Longest prompt it takes.
     pub max_prompt: Option<Limit>,
     /// It keeps to a schema by itself, so the prompt need not spell it out.
@@ -72,10 +79,22 @@ pub struct Agent {
     prepare: fn(&mut Start<'_>) -> Result<()>,
     /// File it writes its answer to, beside its working directory.
     answer_file: Option<&'static str>,
-    /// Says that stdout holds the whole result.
+    /// Says that stdout holds the whole result; none: an answer is all it prints.
     done: Option<fn(&[u8]) -> bool>,
+    /// It can be given diffsan's reading tools and no other.
+    pub sealed: bool,
+    /// What its model is offered all the same: nothing that reads or acts.
+    own_tools: &'static [&'static str],
     /// Finds the answer in what it left.
     read: fn(&Left<'_>) -> Reading,
+}
+
+/// The versions of a program that diffsan was tested with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tested {
+    pub package: &'static str,
+    pub oldest: &'static str,
+    pub newest: &'static str,
 }
 
 /// Most a program takes on its stdin.
@@ -92,7 +111,16 @@ pub(crate) struct Start<'a> {
     /// The variables diffsan was started with.
     pub(crate) env: &'a Environment,
     pub(crate) room: &'a Room,
-    pub(crate) home: Home,
+    /// It is logged in by a file or a variable of the user's own.
+    pub(crate) login: Login,
+    /// The models that its program knows, as it lists them.
+    pub(crate) catalogue: Option<&'a Value>,
+    /// The schema of the answer.
+    pub(crate) schema: &'a Value,
+    /// The only tools it has.
+    pub(crate) eyes: Option<&'a Eyes>,
+    /// Most US dollars this start may cost.
+    pub(crate) budget: Option<f64>,
     pub(crate) argv: Argv,
     /// Variables of the child beyond those it inherits.
     pub(crate) set: Vec<(&'static str, OsString)>,
@@ -101,6 +129,8 @@ pub(crate) struct Start<'a> {
 /// What a program left when it ended by itself.
 pub(crate) struct Left<'a> {
     pub(crate) exit_code: Option<i32>,
+    /// Its result was complete but it had to be ended.
+    pub(crate) lingered: bool,
     pub(crate) stdout: &'a str,
     pub(crate) stderr: &'a str,
     /// Content of its answer file.
@@ -114,6 +144,8 @@ pub(crate) struct Reading {
     /// The answer stood inside the program's own result object.
     pub(crate) enveloped: bool,
     pub(crate) usage: TokenUsage,
+    /// What each request to the model used, where the program tells.
+    pub(crate) requests: Vec<TokenUsage>,
 }
 
 /// Why there is no answer, with what the program said about it.
@@ -125,30 +157,6 @@ pub(crate) enum Trouble {
     Unusable(String),
     /// The model would not answer, and asking again is in vain.
     Refused(String),
-}
-
-/// What a review needs.
-#[derive(Debug)]
-pub struct Request<'a> {
-    pub agent: &'static Agent,
-    pub config: &'a AppConfig,
-    pub prompt: &'a Redacted,
-    pub env: &'a Environment,
-    /// Where diffsan was started.
-    pub start: &'a Path,
-    /// Time until the CI job needs what is left of its own.
-    pub time_left: Option<Duration>,
-    pub engine: &'a Engine,
-    pub workdir: &'a Workdir,
-    pub events: &'a Events,
-}
-
-/// An answer that is a review, and how it came about.
-#[derive(Debug)]
-pub struct Answer {
-    pub output: AgentReviewOutput,
-    pub run: AgentRun,
-    pub timings: Timings,
 }
 
 /// The agent of that kind; none for the built-in checks, which are no program.
@@ -188,35 +196,6 @@ pub fn time_left(ci: &CiContext, now: OffsetDateTime) -> Option<Duration> {
 /// Where an agent's program is, as its configuration or its usual names say.
 pub fn locate(agent: &Agent, config: &AgentConfig, path: Option<&OsStr>, start: &Path) -> Result<PathBuf> {
     attempt::locate(agent, &attempt::command_line(agent, config, path, start)?, path, start)
-}
-
-/// Asks the agent for a review, and again with the reasons when the answer does not hold.
-pub async fn review(request: &Request<'_>) -> Result<Answer> {
-    let agent = request.agent;
-    check_time(request)?;
-    warn_of_refused(request);
-    let attempts = if agent.repairs { request.config.agent.max_json_retries.get() } else { 1 };
-    let job_ends = request.time_left.map(|left| Instant::now() + left.min(process::LONGEST));
-    let mut recorder = Recorder::new(request);
-    let mut repair: Option<Redacted> = None;
-    let mut number = 1;
-    loop {
-        if let Some(prompt) = &repair {
-            request.workdir.text(Artifact::PromptAttempt(number), prompt)?;
-        }
-        let prompt = repair.as_ref().unwrap_or(request.prompt);
-        agent.check_size(prompt)?;
-        match attempt::ask(request, &mut recorder, number, prompt, job_ends).await? {
-            Ok(output) => return Ok(recorder.answer(output)),
-            Err(problems) if number as usize >= attempts => return Err(exhausted(agent, number, &problems)),
-            Err(problems) => {
-                let sentence = &request.config.agent.json_repair_prompt;
-                let text = prompt::repair(request.prompt.as_str(), &problems, sentence);
-                repair = Some(request.engine.redact(Output::Prompt, &text));
-                number += 1;
-            }
-        }
-    }
 }
 
 impl Agent {
@@ -269,48 +248,23 @@ impl Start<'_> {
         self.set.push((name, value.into()));
     }
 
+    /// Variables that only the server of the reading tools reads.
+    pub(crate) fn eyes_env(&self) -> serde_json::Map<String, Value> {
+        let env = self.eyes.into_iter().flat_map(|eyes| &eyes.env);
+        env.map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
+    }
+
+    /// The command line of that server.
+    pub(crate) fn eyes_command(&self) -> Option<(String, &[String])> {
+        self.eyes.map(|eyes| (eyes.program.to_string_lossy().into_owned(), eyes.args.as_slice()))
+    }
+
     /// Hands the configured model over; it wins over one in a custom command.
     pub(crate) fn set_model(&mut self, names: &[&str]) {
         if let Some(model) = &self.config.model {
             self.argv.set(names, model);
         }
     }
-}
-
-fn check_time(request: &Request<'_>) -> Result<()> {
-    if !request.time_left.is_some_and(|left| left.is_zero()) {
-        return Ok(());
-    }
-    let name = request.agent.name();
-    Err(Error::AgentExec(
-        Failure::new(format!("agent `{name}` was not started: the CI job's own time is nearly over"))
-            .help("raise the job's `timeout`, or do less before diffsan in the job")
-            .with("agent", name)
-            .retryable(),
-    ))
-}
-
-fn warn_of_refused(request: &Request<'_>) {
-    let config = request.config;
-    for name in config.agent.pass_env.iter().filter(|name| room::is_refused(name, &config.gitlab.token_env)) {
-        let message = format!("agent.pass_env names {name}: no agent may see it, it is not passed on");
-        request.events.emit(Event::Warning { message });
-    }
-}
-
-/// No attempt gave a review.
-fn exhausted(agent: &Agent, attempts: u32, problems: &ParseProblems) -> Error {
-    let said = match problems.excerpt.trim() {
-        "" => problems.errors.join("; "),
-        excerpt => format!("{}\nThe answer was: {excerpt}", problems.errors.join("; ")),
-    };
-    Error::AgentOutput(
-        Failure::new(format!("Failed to obtain valid JSON output after {attempts} attempts"))
-            .help("read agent.raw.txt and agent.stderr.txt in the workdir; another model may keep to the format")
-            .with("attempts", attempts)
-            .with("agent", agent.name())
-            .said(said),
-    )
 }
 
 impl Left<'_> {
@@ -415,8 +369,8 @@ mod tests {
 
     #[test]
     fn a_prompt_that_is_too_long_is_refused_before_the_start() {
-        let engine = Engine::new(&crate::redact::Settings::default(), []).unwrap();
-        let prompt = |length| engine.redact(Output::Prompt, &"ä".repeat(length));
+        let engine = crate::redact::Engine::new(&crate::redact::Settings::default(), []).unwrap();
+        let prompt = |length| engine.redact(crate::redact::Output::Prompt, &"ä".repeat(length));
         assert!(codex::AGENT.check_size(&prompt(1_048_576)).is_ok());
         let error = codex::AGENT.check_size(&prompt(1_048_577)).unwrap_err();
         assert!(error.to_string().contains("the prompt has 1048577 characters, it takes 1048576"), "{error}");
@@ -426,7 +380,7 @@ mod tests {
     #[test]
     fn a_programs_last_words_are_its_last() {
         let long = format!("{}the end", "x".repeat(5_000));
-        let left = Left { exit_code: Some(1), stdout: "out", stderr: &long, file: None };
+        let left = Left { exit_code: Some(1), lingered: false, stdout: "out", stderr: &long, file: None };
         assert!(left.said().ends_with("the end") && left.said().len() < 1_300);
         assert_eq!(Left { stderr: " \n", ..left }.said(), "out");
     }

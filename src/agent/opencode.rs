@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Agent, Left, Reading, Start, Trouble};
+use super::login::{self, Handed, Login, Own};
+use super::{Agent, Left, Reading, Start, Tested, Trouble, system};
 use crate::contracts::{AgentKind, TokenUsage};
 use crate::error::{Error, Failure, Result};
 
@@ -12,6 +13,7 @@ pub(super) const AGENT: Agent = Agent {
     programs: &["opencode"],
     install: "install opencode (npm install -g opencode-ai) and set its provider's key, or choose another agent with agent.agent",
     custom: |config| config.opencode_command.as_deref(),
+    tested: Some(Tested { package: "opencode-ai", oldest: "1.18.33", newest: "1.18.33" }),
     keys: &[
         "ANTHROPIC_API_KEY",
         "DEEPSEEK_API_KEY",
@@ -24,14 +26,17 @@ pub(super) const AGENT: Agent = Agent {
         "OPENROUTER_API_KEY",
         "XAI_API_KEY",
     ],
-    variables: &[],
+    variables: &["OPENCODE_AUTH_CONTENT"],
+    login,
     max_prompt: None,
     structured: false,
     repairs: true,
     reports_progress: true,
     prepare,
     answer_file: None,
-    done: None,
+    done: Some(is_done),
+    sealed: true,
+    own_tools: &[],
     read,
 };
 
@@ -46,25 +51,68 @@ const VARIABLES: &[&str] = &[
     "OPENCODE_DISABLE_AUTOUPDATE",
     "OPENCODE_DISABLE_DEFAULT_PLUGINS",
     "OPENCODE_DISABLE_CLAUDE_CODE",
+    "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT",
     "OPENCODE_DISABLE_EXTERNAL_SKILLS",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD",
+    "OPENCODE_DISABLE_SHARE",
+    "OPENCODE_DISABLE_TERMINAL_TITLE",
 ];
+
+/// The agent of ours that it starts with.
+const REVIEWER: &str = "diffsan";
 
 fn prepare(start: &mut Start<'_>) -> Result<()> {
     let argv = &mut start.argv;
     if !argv.has_word(&["run"]) {
         argv.add("run");
     }
-    argv.drop_options(&["--dir", "--attach"]);
+    argv.drop_flags(&["--auto", "--continue", "-c", "--share", "--interactive", "-i"]);
+    argv.drop_options(&["--dir", "--attach", "--session", "-s", "--file", "-f", "--command", "--port"]);
+    argv.set(&["--agent"], REVIEWER);
     argv.set(&["--format"], "json");
     // Without a title it asks the model for one.
     argv.set(&["--title"], "review");
     start.set_model(&["--model", "-m"]);
+    keep_one_login(start);
     let config = config(start)?;
     start.set(CONFIG, config.to_string());
     for name in VARIABLES {
         start.set(name, "1");
     }
+    // It would fetch a package for plugins into each new home.
+    start.set("npm_config_offline", "true");
+    if let Some(effort) = start.config.effort.name() {
+        start.argv.set(&["--variant"], effort);
+    }
     Ok(())
+}
+
+/// What its login left, which it takes from a variable as well.
+fn login(own: &Own) -> Option<(Login, Handed)> {
+    let path = own.path(Some(("XDG_DATA_HOME", "opencode/auth.json")), ".local/share/opencode/auth.json");
+    let text = login::json(&path)?.to_string();
+    Some((Login::File(path), Handed::variable("OPENCODE_AUTH_CONTENT", &text)))
+}
+
+/// Of a user's own logins only the one of the model's provider is handed over.
+fn keep_one_login(start: &mut Start<'_>) {
+    let Some(model) = start.argv.value(&["--model", "-m"]) else { return };
+    let provider = model.split('/').next().unwrap_or_default();
+    for (_, value) in start.set.iter_mut().filter(|(name, _)| *name == "OPENCODE_AUTH_CONTENT") {
+        let logins: Option<Map<String, Value>> = value.to_str().and_then(|text| serde_json::from_str(text).ok());
+        let kept: Map<_, _> = logins.into_iter().flatten().filter(|(name, _)| name == provider).collect();
+        *value = Value::from(kept).to_string().into();
+    }
+}
+
+/// The last step ended, and not to call a tool.
+fn is_done(stdout: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stdout);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    match last.and_then(|line| serde_json::from_str(line).ok()) {
+        Some(Line::StepFinish { part }) => part.reason != "tool-calls",
+        _ => false,
+    }
 }
 
 /// The user's settings with every tool denied: without that it runs commands unasked.
@@ -74,12 +122,35 @@ fn config(start: &Start<'_>) -> Result<Value> {
         Some(text) => serde_json::from_str(text)
             .map_err(|error| Error::Config(Failure::new(format!("{CONFIG} is not a JSON object")).caused_by(&error)))?,
     };
-    for name in
-        ["agent", "command", "hooks", "instructions", "lsp", "formatter", "mcp", "mode", "plugin", "skills", "tools"]
-    {
-        config.remove(name);
-    }
-    config.insert("permission".into(), json!({"*": "deny"}));
+    const ACTING: [&str; 14] = [
+        "agent",
+        "command",
+        "default_agent",
+        "experimental",
+        "hooks",
+        "instructions",
+        "lsp",
+        "formatter",
+        "mcp",
+        "mode",
+        "plugin",
+        "skills",
+        "tools",
+        "watcher",
+    ];
+    config.retain(|name, _| !ACTING.contains(&name.as_str()));
+    let permission = match start.eyes_command() {
+        None => json!({"*": "deny"}),
+        Some((command, args)) => {
+            let command: Vec<_> = std::iter::once(command.as_str()).chain(args.iter().map(String::as_str)).collect();
+            let server = json!({"type": "local", "command": command, "environment": start.eyes_env(), "enabled": true});
+            config.insert("mcp".into(), json!({"repo": server}));
+            json!({"*": "deny", "repo_*": "allow"})
+        }
+    };
+    let reviewer = json!({"mode": "primary", "prompt": system::prompt(start), "permission": permission});
+    config.insert("agent".into(), json!({REVIEWER: reviewer}));
+    config.insert("permission".into(), permission);
     config.insert("share".into(), "disabled".into());
     config.insert("autoupdate".into(), false.into());
     Ok(config.into())
@@ -170,7 +241,7 @@ fn read(left: &Left<'_>) -> Reading {
         (Some(0), None) => Ok(texts.join("\n")),
         (_, failed) => Err(Trouble::Failed(failed.unwrap_or_else(|| left.said()))),
     };
-    Reading { answer, enveloped: true, usage }
+    Reading { answer, enveloped: true, usage, requests: Vec::new() }
 }
 
 impl Step {
@@ -209,7 +280,8 @@ mod tests {
             (1, String::new(), Err(Trouble::Failed("why".into()))),
         ];
         for (code, stdout, want) in cases {
-            let got = read(&Left { exit_code: Some(code), stdout: &stdout, stderr: "why", file: None });
+            let got =
+                read(&Left { exit_code: Some(code), lingered: false, stdout: &stdout, stderr: "why", file: None });
             assert_eq!(got.answer, want.map(str::to_owned), "{stdout}");
         }
     }
@@ -220,9 +292,9 @@ mod tests {
         let variables = [(CONFIG, own)];
         let config = Fixture::new(&AGENT).variable(&AgentConfig::default(), &variables, CONFIG);
         let config: Value = serde_json::from_str(&config).unwrap();
-        assert_eq!(
-            config,
-            json!({"provider": {"p": {}}, "permission": {"*": "deny"}, "share": "disabled", "autoupdate": false})
-        );
+        assert_eq!(config["provider"], json!({"p": {}}));
+        assert_eq!(config["permission"], json!({"*": "deny"}));
+        assert_eq!(config["agent"]["diffsan"]["permission"], json!({"*": "deny"}));
+        assert!(config.get("mcp").is_none() && config.get("plugin").is_none(), "{config}");
     }
 }

@@ -19,7 +19,7 @@ use crate::run::clock;
 /// Time between asking a group to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time a program may take to exit after its result is complete.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(3);
 /// Time the outputs may stay open after the program itself has ended.
 const DRAIN: Duration = Duration::from_millis(500);
 /// Time to wait for killed processes to be gone.

@@ -3,35 +3,44 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
+use serde_json::Value;
 use time::OffsetDateTime;
 
+use super::ask::{Answered, Request};
 use super::attempt::Ended;
+use super::probe;
 use super::process::Finished;
-use super::{Answer, Request};
-use crate::contracts::{AgentAttempt, AgentKind, AgentReviewOutput, AgentRun, Timings, TokenUsage};
+use crate::contracts::{AgentAttempt, AgentKind, AgentRun, Timings, TokenUsage};
 use crate::error::{Result, clip};
 use crate::redact::{Output, TOKEN};
 use crate::run::clock;
 use crate::run::events::Event;
-use crate::run::workdir::Artifact;
-use crate::validate::{Parsed, schema};
+use crate::run::workdir::{AgentFile, Artifact, Part};
+use crate::validate::Parsed;
 
 /// Most characters of an attempt's error.
 const MAX_ERROR: usize = 500;
 /// Options whose value is a credential.
 const SECRET_OPTIONS: &[&str] = &["key", "token", "secret", "password"];
 
-/// Keeps the record of a review.
+/// What an attempt used, in all and request by request.
+pub(super) struct Used {
+    pub(super) usage: TokenUsage,
+    pub(super) requests: Vec<TokenUsage>,
+}
+
+/// Keeps the record of a question.
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     request: &'a Request<'a>,
+    part: Part,
     run: AgentRun,
     first_start: Option<OffsetDateTime>,
     last_end: Option<OffsetDateTime>,
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(request: &'a Request<'a>) -> Self {
+    pub(super) fn new(request: &'a Request<'a>, part: Part) -> Self {
         let run = AgentRun {
             agent: request.agent.kind,
             version: None,
@@ -40,19 +49,33 @@ impl<'a> Recorder<'a> {
             env_names: Vec::new(),
             attempts: Vec::new(),
             token_usage: TokenUsage::default(),
+            calls: Vec::new(),
         };
-        Self { request, run, first_start: None, last_end: None }
+        Self { request, part, run, first_start: None, last_end: None }
+    }
+
+    /// The version that runs, and a word about one that nobody has tested.
+    pub(super) fn version(&mut self, version: Option<&str>) {
+        self.run.version = version.map(str::to_owned);
+        if let Some(message) = probe::warning(self.request.agent, version) {
+            self.request.events.emit(Event::Warning { message });
+        }
     }
 
     /// The command line and the names of the variables of an attempt.
-    pub(super) fn started<'n>(&mut self, words: &[String], names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
+    pub(super) fn started<'n>(
+        &mut self,
+        schema: &Value,
+        words: &[String],
+        names: impl Iterator<Item = &'n OsStr>,
+    ) -> Result<()> {
         for secret in secrets(words) {
             self.request.engine.learn(secret);
         }
         self.run.argv = masked(words);
         self.run.env_names = names.map(|name| name.to_string_lossy().into_owned()).collect();
         match self.run.agent {
-            AgentKind::Codex => self.request.workdir.foreign_json(Artifact::CodexSchema, schema::strict()),
+            AgentKind::Codex => self.request.workdir.foreign_json(self.file(AgentFile::CodexSchema), schema.clone()),
             _ => Ok(()),
         }
     }
@@ -63,32 +86,32 @@ impl<'a> Recorder<'a> {
         let clean = |bytes: &[u8]| engine.redact_bytes(Output::AgentOutput, bytes);
         let (stdout, stderr) = (clean(&finished.stdout), clean(&finished.stderr));
         if number == 1 {
-            workdir.text(Artifact::AgentStderr, &stderr)?;
+            workdir.text(self.file(AgentFile::Stderr), &stderr)?;
         }
-        workdir.text(Artifact::AgentStderrAttempt(number), &stderr)?;
+        workdir.text(self.file(AgentFile::StderrAttempt(number)), &stderr)?;
         let payload = match agent.answer_file {
             None => stdout,
             Some(_) => {
-                workdir.text(Artifact::AgentStdoutAttempt(number), &stdout)?;
+                workdir.text(self.file(AgentFile::StdoutAttempt(number)), &stdout)?;
                 let payload = clean(file.unwrap_or_default());
                 if file.is_some() {
-                    workdir.text(Artifact::CodexOutput, &payload)?;
+                    workdir.text(self.file(AgentFile::CodexOutput), &payload)?;
                 }
                 payload
             }
         };
-        workdir.text(Artifact::AgentRawAttempt(number), &payload)?;
-        workdir.text(Artifact::AgentRaw, &payload)
+        workdir.text(self.file(AgentFile::RawAttempt(number)), &payload)?;
+        workdir.text(self.file(AgentFile::Raw), &payload)
     }
 
     /// How an attempt ended.
-    pub(super) fn finished(
+    pub(super) fn finished<T>(
         &mut self,
         number: u32,
         finished: &Finished,
-        usage: &TokenUsage,
+        used: Used,
         enveloped: bool,
-        judged: &Result<Parsed, Ended>,
+        judged: &Result<Parsed<T>, Ended>,
     ) -> Result<()> {
         let error = match judged {
             Ok(_) => None,
@@ -109,10 +132,12 @@ impl<'a> Recorder<'a> {
             valid: judged.is_ok(),
             rung: judged.as_ref().ok().map(|parsed| rung(parsed.rung, enveloped).to_owned()),
             error: error.clone(),
+            token_usage: used.usage,
+            requests: used.requests,
         };
         self.first_start.get_or_insert(finished.started_at);
         self.last_end = Some(finished.ended_at);
-        self.run.token_usage.add(usage);
+        self.run.token_usage.add(&attempt.token_usage);
         self.request.events.emit(Event::AgentAttempt {
             attempt: number,
             exit_code: attempt.exit_code,
@@ -122,11 +147,11 @@ impl<'a> Recorder<'a> {
             error,
         });
         self.run.attempts.push(attempt);
-        self.request.workdir.json(Artifact::AgentRun, &self.run)
+        self.request.workdir.json(self.file(AgentFile::Run), &self.run)
     }
 
-    /// The record of a review that holds.
-    pub(super) fn answer(self, output: AgentReviewOutput) -> Answer {
+    /// The record of an answer that holds.
+    pub(super) fn answer<T>(self, output: T) -> Answered<T> {
         let start = self.first_start.unwrap_or_else(clock::now);
         let end = self.last_end.unwrap_or(start);
         let timings = Timings {
@@ -134,7 +159,11 @@ impl<'a> Recorder<'a> {
             ended_at: clock::text(end),
             duration_ms: millis(Duration::try_from(end - start).unwrap_or_default()),
         };
-        Answer { output, run: self.run, timings }
+        Answered { output, run: self.run, timings }
+    }
+
+    fn file(&self, file: AgentFile) -> Artifact {
+        Artifact::asked(self.part, file)
     }
 }
 

@@ -6,8 +6,9 @@ use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, OFlags, access};
 use tempfile::TempDir;
 
 use crate::config::Environment;
@@ -34,7 +35,7 @@ const COMMON: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Where a user's own settings are, for an agent that someone logged in.
+/// Where a user's own settings are: no agent starts with them.
 const HOMES: &[&str] = &["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
 
 /// The CI's own credentials: no setting lets an agent see them.
@@ -52,21 +53,34 @@ const NEVER: &[&str] = &[
     "GITLAB_TOKEN",
 ];
 
-/// Whose settings an agent starts with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// An empty home: the agent's key is in the environment.
-    Private,
-    /// The user's own: the agent is logged in there.
-    Users,
-}
+/// Rooms that are in use, for the ways out on which nothing is dropped.
+static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A private folder: an empty working directory, a home, a place for temporary files, and around them the files
+/// A private folder: an empty repository to work in, a home, a place for temporary files, and around them the files
 /// diffsan hands over. It is removed with all that is in it.
 #[derive(Debug)]
 pub(crate) struct Room {
     folder: TempDir,
     checkout: Option<PathBuf>,
+}
+
+/// Removes every room that is still there: one may hold a login.
+#[expect(clippy::disallowed_methods, reason = "a room is no artifact")]
+pub fn remove_all() {
+    for folder in open_rooms().drain(..) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let path = self.folder.path().to_owned();
+        open_rooms().retain(|open| *open != path);
+    }
+}
+
+fn open_rooms() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Room {
@@ -91,16 +105,20 @@ impl Room {
             .prefix("diffsan-agent-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(place)?;
+        open_rooms().push(folder.path().to_owned());
         let room = Self { folder, checkout };
-        for name in ["work", "home", "tmp"] {
+        // Programs that look for settings in the folders above stop at the top of a repository.
+        for name in ["work/.git/objects", "work/.git/refs/heads", "home", "tmp"] {
             room.make_folder(name)?;
         }
+        room.write("work/.git/HEAD", b"ref: refs/heads/main\n")?;
+        room.write("work/.git/config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
         // Programs that look for an `.env` upwards find this one and stop.
         room.write(".env", b"")?;
         Ok(room)
     }
 
-    /// The empty working directory.
+    /// The working directory: a repository with nothing in it.
     pub(crate) fn work(&self) -> PathBuf {
         self.path("work")
     }
@@ -129,30 +147,28 @@ impl Room {
         Ok(path)
     }
 
-    /// Reads a file that the agent wrote; `None` when there is none.
+    /// Reads a file that the agent wrote; `None` when there is none. The agent may have put anything there: a link is not
+    /// followed, and what is no file does not keep anyone waiting.
     pub(crate) fn read(&self, name: &str, most: usize) -> io::Result<Option<Vec<u8>>> {
-        let file = match OpenOptions::new().read(true).open(self.path(name)) {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        let file = match OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(self.path(name)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("the agent made {name} something else than a file"),
+            ));
+        }
         let mut bytes = Vec::new();
         file.take(most as u64).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
-    /// The home an agent gets: private when one of its keys is in the environment, or when the user's own is missing
-    /// or part of the checkout.
-    pub(crate) fn whose_home(&self, keys: &[&str], env: &Environment) -> Home {
-        let has_key = keys.iter().any(|name| env.get(name).is_some());
-        match env.get("HOME") {
-            Some(home) if !has_key && self.is_outside(home) => Home::Users,
-            _ => Home::Private,
-        }
-    }
-
     /// What the agent may see: the common variables and those that `allowed` names.
-    pub(crate) fn environment(&self, env: &Environment, allowed: &[&str], home: Home) -> Variables {
+    pub(crate) fn environment(&self, env: &Environment, allowed: &[&str]) -> Variables {
         let is_allowed = |name: &str| COMMON.contains(&name) || name.starts_with("LC_") || allowed.contains(&name);
         let mut seen: Variables = env
             .pairs()
@@ -160,12 +176,9 @@ impl Room {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         for name in HOMES {
-            match env.get(name).filter(|folder| home == Home::Users && self.is_outside(folder)) {
-                Some(folder) => seen.insert(name.into(), folder.into()),
-                None => seen.remove(OsStr::new(name)),
-            };
+            seen.remove(OsStr::new(name));
         }
-        seen.entry("HOME".into()).or_insert_with(|| self.home().into());
+        seen.insert("HOME".into(), self.home().into());
         seen.insert("TMPDIR".into(), self.path("tmp").into());
         seen.insert("NO_COLOR".into(), "1".into());
         seen

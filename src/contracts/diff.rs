@@ -147,6 +147,8 @@ pub enum LeftOut {
     Binary,
     /// Cut, or left out in part or whole, by a limit.
     Limit,
+    /// The pass that held it failed.
+    FailedPass,
     /// GitLab did not hand it out.
     Unavailable,
 }
@@ -158,6 +160,7 @@ impl LeftOut {
             Self::Ignored => "ignored by configuration",
             Self::Binary => "binary",
             Self::Limit => "beyond the limits",
+            Self::FailedPass => "its pass failed",
             Self::Unavailable => "not handed out by GitLab",
         }
     }

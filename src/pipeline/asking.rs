@@ -1,55 +1,31 @@
-//! The prompt, and the agent that answers it.
+//! The prompts of a review, and the offline checks that need none.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{About, Change, Request, chars};
+use super::passes::Passes;
+use super::{About, Change, Request, chars, look};
 use crate::agent::{self, builtin};
 use crate::contracts::{
     AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, RedactionMatch, Side,
     Timings, TokenUsage,
 };
 use crate::diff::Diff;
-use crate::error::Result;
+use crate::error::{Error, Failure, Result};
 use crate::prompt::{self, PromptInput};
 use crate::redact::{Output, Redacted};
 use crate::run::events::Event;
 use crate::run::record::Run;
-use crate::run::workdir::Artifact;
+use crate::run::workdir::{AgentFile, Artifact};
 
 /// What the agent answered, and how it ran.
 pub(super) struct Asked {
     pub(super) output: AgentReviewOutput,
     pub(super) run: AgentRun,
     pub(super) timings: Timings,
-}
-
-pub(super) async fn ask(
-    run: &Run,
-    request: &Request,
-    kind: AgentKind,
-    prompt: &Redacted,
-    diff: &Diff<'_>,
-    change: &Change,
-) -> Result<Asked> {
-    run.stage("agent");
-    let Some(agent) = agent::by_kind(kind) else {
-        return builtin_review(run, diff, change);
-    };
-    let answer = agent::review(&agent::Request {
-        agent,
-        config: &request.loaded.config,
-        prompt,
-        env: &request.env,
-        start: &request.current,
-        time_left: agent::time_left(&request.loaded.ci, crate::run::clock::now()),
-        engine: &run.engine,
-        workdir: &run.workdir,
-        events: &run.events,
-    })
-    .await?;
-    Ok(Asked { output: answer.output, run: answer.run, timings: answer.timings })
+    /// Passes without an answer, from 0.
+    pub(super) lost: Vec<usize>,
 }
 
 /// The offline checks, recorded as any other agent.
@@ -79,6 +55,8 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         valid: true,
         rung: Some("strict".into()),
         error: None,
+        token_usage: TokenUsage::default(),
+        requests: Vec::new(),
     };
     let agent_run = AgentRun {
         agent: AgentKind::Builtin,
@@ -88,6 +66,7 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         env_names: Vec::new(),
         attempts: vec![attempt],
         token_usage: TokenUsage::default(),
+        calls: Vec::new(),
     };
     run.workdir.json(Artifact::AgentRun, &agent_run)?;
     run.events.emit(Event::AgentAttempt {
@@ -98,7 +77,7 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         valid: true,
         error: None,
     });
-    Ok(Asked { output, run: agent_run, timings })
+    Ok(Asked { output, run: agent_run, timings, lost: Vec::new() })
 }
 
 /// The secrets on lines that are shown; those of other files are in the redaction report all the same.
@@ -114,33 +93,53 @@ fn shown_secrets(diff: &Diff<'_>, found: &[RedactionMatch]) -> Vec<RedactionMatc
     found.iter().filter(is_shown).cloned().collect()
 }
 
-/// Renders the prompt; what came from the merge request stands in it as data.
-pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about: &About<'_>) -> Result<Redacted> {
+/// Renders the prompt of each pass; what came from the merge request stands in it as data.
+pub(super) fn write_prompts(
+    run: &Run,
+    request: &Request,
+    kind: AgentKind,
+    passes: &Passes,
+    diff: &Diff<'_>,
+    about: &About<'_>,
+) -> Result<Vec<Redacted>> {
     run.stage("prompt");
+    (0..passes.texts.len()).map(|pass| write_prompt(run, request, kind, pass, passes, diff, about)).collect()
+}
+
+fn write_prompt(
+    run: &Run,
+    request: &Request,
+    kind: AgentKind,
+    pass: usize,
+    passes: &Passes,
+    diff: &Diff<'_>,
+    about: &About<'_>,
+) -> Result<Redacted> {
     let (loaded, config) = (&request.loaded, &request.loaded.config.agent);
     let agent = agent::by_kind(kind);
-    let merge_request = about.merge_request();
-    let (title, description) = match merge_request {
-        Some(merge_request) => (Some(merge_request.title.as_str()), Some(merge_request.description.as_str())),
-        None if loaded.config.mode.ci => (loaded.ci.title.as_deref(), loaded.ci.description.as_deref()),
-        None => (None, None),
-    };
+    let (title, description) = about.said(request);
     // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
     let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
     let (title, description) = (title.map(clean), description.map(clean));
     let (digest, truncation) = (cleaned(run, &about.prior.digest), cleaned(run, &about.prepared.report));
     let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
     let template = loaded.template.as_deref().map(clean);
+    let elsewhere = passes.division.elsewhere(diff, pass);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
         eyes: false,
-        second_look: false,
+        second_look: look::looker(request, kind).is_some(),
         verbosity: config.verbosity,
         skills: &config.skills,
-        language: None,
+        language: loaded.config.review.language.as_deref(),
         rules: "",
         custom_instructions: &instructions,
         template: template.as_deref(),
+        pass: (passes.texts.len() > 1).then_some(prompt::PassNote {
+            number: pass + 1,
+            of: passes.texts.len(),
+            elsewhere: &elsewhere,
+        }),
         truncation: &truncation,
         redaction_found: about.change.redaction.found,
         title: title.as_deref(),
@@ -148,14 +147,15 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
         issues: &[],
         digest: &digest,
         fingerprint: &about.change.fingerprint,
-        diff: &about.prepared.text,
+        diff: &passes.texts[pass],
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
     let prompt = run.engine.redact_known(Output::Prompt, &text);
-    run.workdir.text(Artifact::Prompt, &prompt)?;
+    let artifact = |file| Artifact::asked(passes.part(pass), file);
+    run.workdir.text(artifact(AgentFile::Prompt), &prompt)?;
     run.workdir.json(
-        Artifact::AgentRequest,
+        artifact(AgentFile::Request),
         &AgentRequest {
             meta: AgentRequestMeta {
                 fingerprint: about.change.fingerprint.clone(),
@@ -171,8 +171,14 @@ pub(super) fn write_prompt(run: &Run, request: &Request, kind: AgentKind, about:
             },
         },
     )?;
-    run.events.emit(Event::PromptWritten { path: Artifact::Prompt.file_name(), chars: chars(prompt.as_str()) });
+    let path = artifact(AgentFile::Prompt).file_name();
+    run.events.emit(Event::PromptWritten { path, chars: chars(prompt.as_str()) });
     Ok(prompt)
+}
+
+/// There is always a pass, so this cannot be; if it is, it is no review.
+pub(super) fn nothing_to_ask(agent: &agent::Agent) -> Error {
+    Error::AgentOutput(Failure::new(format!("agent `{}` was asked nothing", agent.name())).with("agent", agent.name()))
 }
 
 /// A value whose texts may be shown to an agent.

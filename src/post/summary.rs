@@ -9,6 +9,7 @@ use crate::contracts::{
 };
 use crate::prior;
 
+use super::looked;
 use super::render::{self, BODY_CHARS, Unplaced, details, line_range};
 use super::sanitize::{self, Counts};
 use super::timezone::Zone;
@@ -102,6 +103,9 @@ fn result(parts: &Parts<'_>, counts: &mut Counts) -> String {
         places.iter().filter(|(count, _)| *count > 0).map(|(count, place)| format!("{count} {place}")).collect();
     if !places.is_empty() {
         let _ = write!(text, "\n\nFindings: {}.", places.join(", "));
+    }
+    if let Some(warning) = looked::warning(parts.meta) {
+        let _ = write!(text, "\n\n{warning}");
     }
     if parts.head_moved {
         let head =
@@ -218,6 +222,7 @@ fn metadata(parts: &Parts<'_>) -> String {
     if !tokens.is_empty() {
         lines.push(format!("- Tokens: {tokens}"));
     }
+    lines.extend(looked::metadata(meta));
     let yes = |flag: bool| if flag { "yes" } else { "no" };
     lines.push(format!("- Truncated: {}; secrets found: {}", yes(meta.truncated), yes(meta.redaction_found)));
     lines.push(format!("- diffsan {}", env!("CARGO_PKG_VERSION")));
@@ -234,7 +239,7 @@ fn by_severity(findings: &[&Finding]) -> String {
     if counts.is_empty() { "0".to_owned() } else { format!("{} ({})", findings.len(), counts.join(", ")) }
 }
 
-fn duration(milliseconds: u64) -> String {
+pub(super) fn duration(milliseconds: u64) -> String {
     let seconds = milliseconds / 1_000;
     match seconds {
         0 => format!("{milliseconds} ms"),
@@ -243,7 +248,7 @@ fn duration(milliseconds: u64) -> String {
     }
 }
 
-fn tokens(usage: &TokenUsage) -> String {
+pub(super) fn tokens(usage: &TokenUsage) -> String {
     let counts = [
         (usage.input_tokens, "in"),
         (usage.cached_input_tokens, "from cache"),

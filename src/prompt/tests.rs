@@ -35,6 +35,7 @@ struct Case {
     language: Option<String>,
     rules: String,
     issues: Vec<Issue>,
+    elsewhere: Option<Vec<Elsewhere>>,
     skills: Vec<String>,
     custom: String,
     template: Option<String>,
@@ -59,6 +60,7 @@ impl Case {
             language: None,
             rules: String::new(),
             issues: Vec::new(),
+            elsewhere: None,
             skills: Vec::new(),
             custom: String::new(),
             template: None,
@@ -86,6 +88,7 @@ impl Case {
             issues: &self.issues,
             custom_instructions: &self.custom,
             template: self.template.as_deref(),
+            pass: self.elsewhere.as_deref().map(|elsewhere| PassNote { number: 1, of: 2, elsewhere }),
             truncation: &self.truncation,
             redaction_found: self.redaction_found,
             title: self.title.as_deref(),
@@ -277,7 +280,10 @@ fn the_repair_prompt() {
         excerpt: "{\"summary_markdown\": \"x\", \"findings\": [{\"severity\": \"blocker\"}]}".into(),
         truncated: false,
     };
-    insta::assert_snapshot!("repair", repair("(the first prompt)\n", &problems, "Return ONLY valid JSON."));
+    insta::assert_snapshot!(
+        "repair",
+        repair("(the first prompt)\n", &problems, "Return ONLY valid JSON.", &schema::plain_text())
+    );
 }
 
 #[test]
@@ -460,6 +466,13 @@ fn hostile(text: &str) -> String {
         custom: text.into(),
         rules: text.into(),
         issues: vec![Issue { iid: 1, title: text.into(), description: text.into() }],
+        elsewhere: Some(vec![Elsewhere {
+            pass: 2,
+            path: text.into(),
+            additions: 1,
+            deletions: 1,
+            touched: vec![text.into()],
+        }]),
         digest,
         truncation,
         diff,
@@ -476,7 +489,7 @@ fn a_repair_prompt_holds_the_whole_task_and_bounds_what_it_repeats() {
         excerpt: "x".repeat(2_000),
         truncated: true,
     };
-    let prompt = repair(&original, &problems, "Return ONLY valid JSON that matches the schema.");
+    let prompt = repair(&original, &problems, "Return ONLY valid JSON that matches the schema.", &schema::plain_text());
     assert!(prompt.starts_with(&original));
     assert!(prompt.ends_with("Return ONLY valid JSON that matches the schema.\n"));
     assert!(prompt.contains("- findings[9]: wrong # Output nothing\n") && !prompt.contains("findings[10]"));

@@ -15,12 +15,14 @@ use super::scan::{self, Scratch};
 use super::span::{self, Name, Region, Span};
 use super::text::{Redacted, RedactedBytes};
 use super::walk::{self, Section, Walked};
-use super::{TOKEN, chance};
+use super::{TOKEN, again, chance, structure};
 
 /// Smaller diffs are read by one thread.
 const THREAD_BYTES: usize = 1 << 20;
 /// A hash of a shorter secret would give it away.
 const HASHABLE: usize = 12;
+/// How often what is left is read again, should every look find more.
+const ROUNDS: usize = 6;
 const PATTERN_SIZE: usize = 1 << 20;
 
 /// What the user has decided about secrets.
@@ -168,20 +170,46 @@ impl Engine {
     pub fn redact_diff_with(&self, raw: &[u8], threads: usize) -> DiffRedaction {
         let parts = walk::cuts(raw, if raw.len() < THREAD_BYTES { 1 } else { threads.max(1) });
         let read = in_parallel(&parts, |start, end| self.read_part(raw, start, end));
+        let walked: Vec<&Walked> = read.iter().map(|part| &part.walked).collect();
         let mut spans: Vec<Span> = read.iter().flat_map(|part| part.spans.iter().copied()).collect();
         span::union(&mut spans);
-        self.learn_all(spans.iter().filter_map(|span| worth_learning(span, raw)));
-        let known = self.known();
-        if !known.is_empty() {
-            for found in in_parallel(&parts, |start, end| known_spans(&known, raw, start, end)) {
-                spans.extend(found);
+        let mut fresh = spans.clone();
+        for round in 0..ROUNDS {
+            let learned = self.learn_all(fresh.iter().filter_map(|span| worth_learning(span, raw)));
+            let known = self.known();
+            if (learned || round == 0) && !known.is_empty() {
+                spans.extend(
+                    in_parallel(&parts, |start, end| known_spans(&known, raw, start, end)).into_iter().flatten(),
+                );
+                span::union(&mut spans);
             }
+            spans = structure::clip(raw, &walked, spans, |path| self.spans(path));
+            fresh = self.read_again(raw, &walked, &spans);
+            if fresh.is_empty() {
+                break;
+            }
+            spans.extend_from_slice(&fresh);
             span::union(&mut spans);
         }
-        let walked: Vec<&Walked> = read.iter().map(|part| &part.walked).collect();
         let matches = self.matches(raw, &spans, &walked);
         self.count(Output::Prompt, spans.iter().map(|span| span.name));
-        DiffRedaction { bytes: RedactedBytes::new(replace(raw, &spans)), matches }
+        DiffRedaction { bytes: RedactedBytes::new(again::replace(raw, &spans)), matches }
+    }
+
+    /// A diff that has been through [`Engine::redact_diff`], or a part of one: only what was learned since is looked for.
+    pub fn redact_scanned_diff(&self, output: Output, text: &str) -> Redacted {
+        let raw = text.as_bytes();
+        let mut spans = Vec::new();
+        self.known().find(raw, &mut spans);
+        if spans.is_empty() {
+            self.count(output, std::iter::empty());
+            return Redacted::new(text.to_owned());
+        }
+        span::union(&mut spans);
+        let walked = walk::walk(raw, 0, raw.len());
+        let spans = structure::clip(raw, &[&walked], spans, |path| self.spans(path));
+        self.count(output, spans.iter().map(|span| span.name));
+        text_of(again::replace(raw, &spans))
     }
 
     /// Removes the secrets of any other text.
@@ -191,10 +219,7 @@ impl Engine {
         if spans.is_empty() {
             return Redacted::new(text.to_owned());
         }
-        let bytes = replace(text.as_bytes(), &spans);
-        Redacted::new(
-            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        )
+        text_of(again::replace(text.as_bytes(), &spans))
     }
 
     /// Removes only values that are known by now, for a text put together from redacted parts: rules that read one part
@@ -203,11 +228,9 @@ impl Engine {
         let mut spans = Vec::new();
         self.known().find(text.as_bytes(), &mut spans);
         span::union(&mut spans);
+        spans.retain_mut(|span| structure::keep_sign(text.as_bytes(), span));
         self.count(output, spans.iter().map(|span| span.name));
-        let bytes = replace(text.as_bytes(), &spans);
-        Redacted::new(
-            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        )
+        text_of(again::replace(text.as_bytes(), &spans))
     }
 
     /// [`Engine::redact`] for bytes; what is not UTF-8 becomes the replacement character.
@@ -220,14 +243,15 @@ impl Engine {
     pub fn redact_file(&self, path: &str, text: &str) -> FileRedaction {
         let bytes = text.as_bytes();
         let allowed = !self.allow_paths.is_empty() && self.allow_paths.is_match(path);
-        let mut spans = Vec::new();
-        if self.enabled && !allowed {
+        let spans = if allowed {
+            let mut spans = Vec::new();
+            self.known().find(bytes, &mut spans);
+            span::union(&mut spans);
+            spans
+        } else {
             let kind = FileKind::of(path.as_bytes());
-            let region = Region { bytes, prefix: 0, kind, path: path.as_bytes() };
-            self.read_region(&region, &mut Scratch::default(), &mut spans);
-        }
-        self.known().find(bytes, &mut spans);
-        span::union(&mut spans);
+            self.region_spans(&Region { bytes, prefix: 0, kind, path: path.as_bytes(), side: Side::New })
+        };
         let spans: Vec<Span> = spans.iter().flat_map(|span| in_lines(bytes, span)).collect();
         let (mut removed, mut line, mut at) = (Vec::with_capacity(spans.len()), 1_u32, 0);
         for span in &spans {
@@ -235,9 +259,7 @@ impl Engine {
             at = span.start;
             removed.push((line, span.name.text()));
         }
-        let clean = String::from_utf8(replace(bytes, &spans));
-        let clean = clean.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        FileRedaction { text: Redacted::new(clean), removed }
+        FileRedaction { text: text_of(again::replace(bytes, &spans)), removed }
     }
 
     /// Adds removals to the record of an output.
@@ -260,21 +282,78 @@ impl Engine {
     }
 
     fn spans(&self, text: &[u8]) -> Vec<Span> {
+        self.region_spans(&Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"", side: Side::New })
+    }
+
+    /// Rules and known values, until nothing more is found in what is left.
+    fn region_spans(&self, region: &Region<'_>) -> Vec<Span> {
+        let mut scratch = Scratch::default();
         let mut spans = Vec::new();
-        if self.enabled {
-            let region = Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"" };
-            self.read_region(&region, &mut Scratch::default(), &mut spans);
+        self.read_all(region, &mut scratch, &mut spans);
+        for _ in 0..ROUNDS {
+            let fresh = self.read_left(region, &spans, &mut scratch);
+            if fresh.is_empty() {
+                break;
+            }
+            spans.extend(fresh);
+            span::union(&mut spans);
         }
-        self.known().find(text, &mut spans);
-        span::union(&mut spans);
         spans
+    }
+
+    /// Rules and known values.
+    fn read_all(&self, region: &Region<'_>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
+        if self.enabled {
+            self.read_region(region, scratch, spans);
+        }
+        self.known().find(region.bytes, spans);
+        span::union(spans);
+    }
+
+    /// What a second look finds where `spans` are gone.
+    fn read_left(&self, region: &Region<'_>, spans: &[Span], scratch: &mut Scratch) -> Vec<Span> {
+        if spans.is_empty() {
+            return Vec::new();
+        }
+        let left = again::replace(region.bytes, spans);
+        let mut found = Vec::new();
+        self.read_all(&Region { bytes: &left, ..*region }, scratch, &mut found);
+        again::fresh(&found, spans)
+    }
+
+    /// Reads the sections from which something is gone once more.
+    fn read_again(&self, raw: &[u8], walked: &[&Walked], spans: &[Span]) -> Vec<Span> {
+        let mut scratch = Scratch::default();
+        let mut fresh = Vec::new();
+        let mut rest = spans;
+        let sections = walked.iter().flat_map(|walked| walked.sections.iter().map(|section| (section, *walked)));
+        for (section, walked) in sections {
+            let (here, later) = rest.split_at(rest.partition_point(|span| span.start < section.end));
+            rest = later;
+            if here.is_empty() || self.is_allowed(section, walked) {
+                continue;
+            }
+            let region = region_of(raw, section, walked);
+            let here: Vec<Span> = here
+                .iter()
+                .map(|span| Span { start: span.start - section.start, end: span.end - section.start, ..*span })
+                .collect();
+            let found = self.read_left(&region, &here, &mut scratch);
+            fresh.extend(found.into_iter().map(|span| span.shifted(section.start)));
+        }
+        if fresh.is_empty() {
+            return fresh;
+        }
+        // What a second look finds in a header's own words is no news.
+        structure::clip(raw, walked, fresh, |_| Vec::new())
     }
 
     fn known(&self) -> Arc<Known> {
         Arc::clone(&self.memory.read().unwrap_or_else(PoisonError::into_inner).known)
     }
 
-    fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) {
+    /// True when one of the values is new.
+    fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) -> bool {
         let mut fresh: Vec<Vec<u8>> = Vec::new();
         for value in values {
             fresh.extend(
@@ -286,7 +365,7 @@ impl Engine {
             );
         }
         if fresh.is_empty() {
-            return;
+            return false;
         }
         let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
         let before = memory.values.len();
@@ -294,6 +373,7 @@ impl Engine {
         if memory.values.len() > before {
             memory.known = Arc::new(Known::new(memory.values.iter().map(Vec::as_slice)));
         }
+        memory.values.len() > before
     }
 
     fn count(&self, output: Output, names: impl Iterator<Item = Name>) {
@@ -309,45 +389,21 @@ impl Engine {
         let mut spans = Vec::new();
         if self.enabled {
             let mut scratch = Scratch::default();
-            let mut allowed: Option<(usize, bool)> = None;
-            for section in &walked.sections {
-                self.read_section(raw, section, &walked, &mut allowed, &mut scratch, &mut spans);
+            for section in walked.sections.iter().filter(|section| !self.is_allowed(section, &walked)) {
+                let from = spans.len();
+                self.read_region(&region_of(raw, section, &walked), &mut scratch, &mut spans);
+                for span in &mut spans[from..] {
+                    *span = span.shifted(section.start);
+                }
             }
         }
         Part { walked, spans }
     }
 
-    fn read_section(
-        &self,
-        raw: &[u8],
-        section: &Section,
-        walked: &Walked,
-        allowed: &mut Option<(usize, bool)>,
-        scratch: &mut Scratch,
-        spans: &mut Vec<Span>,
-    ) {
-        let file = section.path.map(|index| &walked.files[index]);
-        if section.lines.is_some()
-            && let (Some(index), Some(file), false) = (section.path, file, self.allow_paths.is_empty())
-        {
-            let skip = match allowed {
-                Some((known, skip)) if *known == index => *skip,
-                _ => self.allow_paths.is_match(String::from_utf8_lossy(&file.path).as_ref()),
-            };
-            *allowed = Some((index, skip));
-            if skip {
-                return;
-            }
-        }
-        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| (file.kind, file.path.as_slice()));
-        let (prefix, kind) = if section.lines.is_some() { (1, kind) } else { (0, FileKind::Unknown) };
-        let region = Region { bytes: &raw[section.start..section.end], prefix, kind, path };
-        let from = spans.len();
-        self.read_region(&region, scratch, spans);
-        for span in &mut spans[from..] {
-            span.start += section.start;
-            span.end += section.start;
-        }
+    /// Whether the file's content is said to hold no secrets.
+    fn is_allowed(&self, section: &Section, walked: &Walked) -> bool {
+        let file = section.path.filter(|_| section.lines.is_some() && !self.allow_paths.is_empty());
+        file.is_some_and(|index| self.allow_paths.is_match(String::from_utf8_lossy(&walked.files[index].path).as_ref()))
     }
 
     /// Rules and extra patterns, less what is allowed.
@@ -357,7 +413,7 @@ impl Engine {
         let mut at = from;
         while at < spans.len() {
             let value = &region.bytes[spans[at].start..spans[at].end];
-            if is_marker(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
+            if is_spent(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
                 spans.swap_remove(at);
             } else {
                 at += 1;
@@ -396,11 +452,15 @@ impl Engine {
         let mut places = Places::new(raw, walked);
         let mut matches: Vec<Match> = Vec::with_capacity(spans.len());
         let mut block: Option<(Name, Option<String>, Option<u32>)> = None;
+        let mut named: Option<(&[u8], String)> = None;
         let mut hasher = Sha256::new();
         for span in spans {
             let value = &raw[span.start..span.end];
             let place = places.of(span.start);
-            let path = place.path.map(|path| self.path_text(path));
+            if place.path.is_some_and(|path| named.as_ref().is_none_or(|(known, _)| *known != path)) {
+                named = place.path.map(|path| (path, self.path_text(path)));
+            }
+            let path = place.path.and(named.as_ref()).map(|(_, text)| text.clone());
             let joins = is_key(span.name)
                 && block.as_ref().is_some_and(|(name, at, line)| {
                     *name == span.name
@@ -435,7 +495,7 @@ impl Engine {
     /// A path may hold a secret itself.
     fn path_text(&self, path: &[u8]) -> String {
         let text = String::from_utf8_lossy(path);
-        let bytes = replace(text.as_bytes(), &self.spans(text.as_bytes()));
+        let bytes = again::replace(text.as_bytes(), &self.spans(text.as_bytes()));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
@@ -490,18 +550,22 @@ fn in_lines<'a>(bytes: &'a [u8], span: &Span) -> impl Iterator<Item = Span> + 'a
     })
 }
 
-/// Whether the span holds nothing but what stands for secrets already removed.
-fn is_marker(bytes: &[u8], span: &Span) -> bool {
+/// Whether the span holds hardly anything but what stands for secrets already removed.
+fn is_spent(bytes: &[u8], span: &Span) -> bool {
     let start = span.start - usize::from(span.start > 0 && bytes[span.start - 1] == b'[');
     let end = span.end + usize::from(bytes.get(span.end) == Some(&b']'));
     let mut rest = &bytes[start..end];
-    while let Some(at) = memchr::memmem::find(rest, TOKEN.as_bytes()) {
-        if rest[..at].iter().any(u8::is_ascii_alphanumeric) {
-            return false;
-        }
+    let (mut tokens, mut letters, mut digits) = (0, 0, 0);
+    loop {
+        let next = memchr::memmem::find(rest, TOKEN.as_bytes());
+        let piece = &rest[..next.unwrap_or(rest.len())];
+        letters += piece.iter().filter(|b| b.is_ascii_alphabetic() || !b.is_ascii()).count();
+        digits += piece.iter().filter(|b| b.is_ascii_digit()).count();
+        let Some(at) = next else { break };
+        tokens += 1;
         rest = &rest[at + TOKEN.len()..];
     }
-    rest.len() < end - start && !rest.iter().any(u8::is_ascii_alphanumeric)
+    tokens > 0 && (letters + digits < 3 || digits == 0 && letters < 8)
 }
 
 /// What is found once is removed everywhere, unless it is so plain that it would be found by chance.
@@ -521,16 +585,19 @@ fn is_key(name: Name) -> bool {
     matches!(name, Name::Rule("PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"))
 }
 
-fn replace(raw: &[u8], spans: &[Span]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(raw.len() + spans.len() * TOKEN.len());
-    let mut at = 0;
-    for span in spans {
-        out.extend_from_slice(&raw[at..span.start]);
-        out.extend_from_slice(TOKEN.as_bytes());
-        at = span.end;
-    }
-    out.extend_from_slice(&raw[at..]);
-    out
+/// The lines of a section as the readers see them.
+fn region_of<'a>(raw: &'a [u8], section: &Section, walked: &'a Walked) -> Region<'a> {
+    let bytes = &raw[section.start..section.end];
+    let file = section.path.filter(|_| section.lines.is_some()).map(|index| &walked.files[index]);
+    let path = section.path.map_or(&b""[..], |index| &walked.files[index].path);
+    let kind = file.map_or(FileKind::Unknown, |file| file.kind);
+    Region { bytes, prefix: usize::from(section.lines.is_some()), kind, path, side: Side::New }
+}
+
+/// Spans end between characters, so this is UTF-8 when the text was.
+fn text_of(bytes: Vec<u8>) -> Redacted {
+    let lossy = |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+    Redacted::new(String::from_utf8(bytes).unwrap_or_else(lossy))
 }
 
 fn chars(value: &[u8]) -> usize {

@@ -60,20 +60,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         }
         _ => {}
     }
-    const INSIDE: [&[u8]; 12] = [
-        b"${",
-        b"{{",
-        b"$(",
-        b"<%",
-        b"#{",
-        b"process.env",
-        b"os.environ",
-        b"getenv(",
-        b"secrets.",
-        b"[REDACTED",
-        b"%{",
-        b"}}",
-    ];
+    const INSIDE: [&[u8]; 11] =
+        [b"${", b"{{", b"$(", b"<%", b"#{", b"process.env", b"os.environ", b"getenv(", b"secrets.", b"%{", b"}}"];
     const STARTS: [&[u8]; 22] = [
         b"vault:",
         b"op://",

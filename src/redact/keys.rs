@@ -13,10 +13,11 @@ const HEADER_LINES: usize = 6;
 /// Widths at which PEM (64), OpenSSH (70) and PGP (76, 64) break their lines.
 const KEY_WIDTHS: std::ops::RangeInclusive<usize> = 60..=76;
 
-/// Removes the body of every key whose BEGIN or END stands on `line`. Gives the end of what it has read.
-pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> usize {
+/// Removes the body of every key whose BEGIN or END stands on `line`. What lies before `done` has been read; gives the end of what
+/// is read then.
+pub(super) fn marked(region: &Region<'_>, line: Line, done: usize, out: &mut Vec<Span>) -> usize {
     let mut read = line.end;
-    let mut at = line.start;
+    let mut at = line.start.max(done).min(line.end);
     let mut open = false;
     while let Some(marker) = next_marker(region.bytes, at, line.end) {
         if marker.begins {
@@ -25,7 +26,7 @@ pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> us
             open = true;
         } else if !open {
             let body = Body { region, name: marker.name, lead: &region.bytes[line.start..marker.start] };
-            body.backward(marker.start, line, out);
+            body.backward(marker.start, line, done, out);
         }
         if !marker.begins {
             open = false;
@@ -35,7 +36,7 @@ pub(super) fn marked(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> us
     if region.text(line).starts_with(b"Private-Lines") {
         read = read.max(putty(region, line, out));
     }
-    read
+    read.max(done)
 }
 
 /// Removes lines in the middle of a key of which the hunk shows neither end. Gives the end of the block.
@@ -198,13 +199,13 @@ impl Body<'_, '_> {
     }
 
     /// From an END marker without a BEGIN back to the first line that is no key.
-    fn backward(&self, to: usize, line: Line, out: &mut Vec<Span>) {
+    fn backward(&self, to: usize, line: Line, done: usize, out: &mut Vec<Span>) {
         let before = &self.region.bytes[line.start..to];
         if before.split(|&b| !is_key_byte(b)).any(|run| run.len() >= 16) {
             push_body(self.region, line.start, to, self.name, out);
         }
         let mut first = line;
-        while let Some(before) = self.region.previous(first) {
+        while let Some(before) = self.region.previous(first).filter(|before| before.start >= done) {
             match part(self.region.text(before), self.lead) {
                 Part::Body(start, end) => {
                     out.push(Span { start: before.start + start, end: before.start + end, name: self.name })

@@ -3,6 +3,7 @@
 //! `walk` takes a diff apart, `prefilter` picks the lines worth reading, `scan` reads them with the rules (`rules`, `contexts`)
 //! and the readers of assignments, URLs, keys, manifests and encodings; `known` removes values that were met before.
 
+mod again;
 mod assign;
 mod chance;
 mod contexts;
@@ -21,6 +22,7 @@ mod rule;
 mod rules;
 mod scan;
 mod span;
+mod structure;
 mod text;
 mod url;
 mod vocab;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::assign::{self, Assignment, Form};
 use super::chance::entropy;
+use super::engine::Side;
 use super::file_kind::FileKind;
 use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
@@ -47,8 +48,10 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
 /// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
 fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
     let users = FileKind::is_user_file(region.path);
-    let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
-    while let Some(line) = current {
+    if region.prefix == 0 {
+        return;
+    }
+    for line in region.lines() {
         let text = region.text(line);
         if users && let Some(colon) = memchr::memchr(b':', text) {
             let value = text[colon + 1..].split(|&b| b == b':').next().unwrap_or_default();
@@ -62,13 +65,12 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
         {
             out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
         }
-        current = region.next(line);
     }
 }
 
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
-    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
+    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"", side: Side::New };
     let mut out = Vec::new();
     Scanner {
         region: &region,
@@ -82,11 +84,12 @@ fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
     out.iter().map(|span| span.name).min()
 }
 
-/// Up to where multi-line readers have been.
+/// Up to where multi-line readers have been, in each of the two files.
 #[derive(Default)]
 struct Done {
-    fragment: usize,
-    manifest: usize,
+    key: [usize; 2],
+    fragment: [usize; 2],
+    manifest: [usize; 2],
 }
 
 struct Scanner<'s, 'r, 'a> {
@@ -129,12 +132,14 @@ impl Scanner<'_, '_, '_> {
                 continue;
             }
             let line = self.region.line(start, stop);
-            at = self.line(line).max(stop + 1);
+            if !self.region.views(line).all(|view| self.done.key[view.side as usize] >= line.end.max(1)) {
+                self.line(line);
+            }
+            at = stop + 1;
         }
     }
 
-    /// Reads one line; gives the position up to which multi-line readers have dealt with the text.
-    fn line(&mut self, line: Line) -> usize {
+    fn line(&mut self, line: Line) {
         let mut scratch = std::mem::take(self.scratch);
         scratch.hits.clear();
         scratch.vendors.clear();
@@ -148,21 +153,24 @@ impl Scanner<'_, '_, '_> {
         }
         let reading =
             Reading { line, text, lower: &scratch.lower[..text.len()], hits: &scratch.hits, vendors: &scratch.vendors };
-        let read = self.hits(&reading, &mut scratch.ran);
+        self.hits(&reading, &mut scratch.ran);
         self.names(&reading);
-        if (32..=160).contains(&text.len()) && line.start >= self.done.fragment && keys::solid(text).is_some() {
-            self.done.fragment = keys::fragment(self.region, line, self.out);
+        if (32..=160).contains(&text.len()) && keys::solid(text).is_some() {
+            for view in self.region.views(line) {
+                let done = &mut self.done.fragment[view.side as usize];
+                if line.start >= *done {
+                    *done = keys::fragment(&view, line, self.out);
+                }
+            }
         }
         *self.scratch = scratch;
         if self.depth == 0 {
             self.encoded(line, text, runs.longest);
         }
-        read
     }
 
-    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>) -> usize {
+    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>) {
         let line = reading.line;
-        let mut read = line.end;
         let mut dashed = false;
         for (index, hit) in reading.hits.iter().enumerate() {
             match hit.action {
@@ -178,17 +186,24 @@ impl Scanner<'_, '_, '_> {
                     // One look finds every marker of the line.
                     if !dashed {
                         dashed = true;
-                        read = read.max(self.dashes(line, reading.lower));
+                        self.dashes(line, reading.lower);
                     }
                 }
-                Action::Manifest => {
-                    if line.start >= self.done.manifest && manifest::is_secret_kind(reading.text) {
-                        self.done.manifest = manifest::secret_document(self.region, line, self.out);
-                    }
-                }
+                Action::Manifest => self.manifest(line, reading.text),
             }
         }
-        read
+    }
+
+    fn manifest(&mut self, line: Line, text: &[u8]) {
+        if !manifest::is_secret_kind(text) {
+            return;
+        }
+        for view in self.region.views(line) {
+            let done = &mut self.done.manifest[view.side as usize];
+            if line.start >= *done {
+                *done = manifest::secret_document(&view, line, self.out);
+            }
+        }
     }
 
     /// Reads the assignment of every name that says something.
@@ -220,12 +235,10 @@ impl Scanner<'_, '_, '_> {
         if reading.text.len() < 256 {
             let mut found = Vec::new();
             let whole = 0..reading.text.len();
-            manifest::paired_value(
-                self.region,
-                reading.line,
-                |value| self.vendor(reading, &whole, value, Form::Quoted),
-                &mut found,
-            );
+            for view in self.region.views(reading.line) {
+                let vendor = |value: &[u8]| self.vendor(reading, &whole, value, Form::Quoted);
+                manifest::paired_value(&view, reading.line, vendor, &mut found);
+            }
             self.out.append(&mut found);
         }
     }
@@ -237,9 +250,12 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn dashes(&mut self, line: Line, lower: &[u8]) -> usize {
+    fn dashes(&mut self, line: Line, lower: &[u8]) {
         let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
-        if telling { keys::marked(self.region, line, self.out) } else { line.end }
+        for view in self.region.views(line).filter(|_| telling) {
+            let done = &mut self.done.key[view.side as usize];
+            *done = keys::marked(&view, line, *done, self.out);
+        }
     }
 
     fn prefixed(&mut self, line: Line, at: usize, rule: u16) {
@@ -305,11 +321,14 @@ impl Scanner<'_, '_, '_> {
         {
             return value.end;
         }
-        if manifest::goes_on_below(&text[name.end..])
-            && let Some((start, end, form)) = manifest::value_below(self.region, reading.line)
-            && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
-        {
-            self.out.push(Span { start, end, name: rule });
+        if manifest::goes_on_below(&text[name.end..]) {
+            for view in self.region.views(reading.line) {
+                if let Some((start, end, form)) = manifest::value_below(&view, reading.line)
+                    && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
+                {
+                    self.out.push(Span { start, end, name: rule });
+                }
+            }
         }
         name.end
     }
@@ -373,21 +392,12 @@ impl Scanner<'_, '_, '_> {
     }
 
     fn search_near(&mut self, loaded: &Loaded, line: Line) {
-        let mut other = line;
-        for _ in 0..REACH {
-            let Some(next) = self.region.next(other) else {
-                break;
-            };
-            self.search(loaded, next, 0, (next.end - next.start).min(WHOLE_LINE));
-            other = next;
-        }
-        other = line;
-        for _ in 0..REACH {
-            let Some(before) = self.region.previous(other) else {
-                break;
-            };
-            self.search(loaded, before, 0, (before.end - before.start).min(WHOLE_LINE));
-            other = before;
+        for view in self.region.views(line) {
+            let below = std::iter::successors(view.next(line), |line| view.next(*line)).take(REACH);
+            let above = std::iter::successors(view.previous(line), |line| view.previous(*line)).take(REACH);
+            for other in below.chain(above) {
+                self.search(loaded, other, 0, (other.end - other.start).min(WHOLE_LINE));
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
-    Severity, SkipReason, TokenUsage, VerdictCounts,
+    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit,
+    RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure};
@@ -210,6 +210,7 @@ impl Run {
             privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
             policy: progress.policy,
+            elsewhere: progress.elsewhere.into_iter().map(|(path, reason)| ContentElsewhere { path, reason }).collect(),
         }
     }
 
@@ -284,6 +285,7 @@ impl Run {
             privacy_audit: None,
             token_usage: None,
             policy: None,
+            elsewhere: Vec::new(),
         }
     }
 }

@@ -1,10 +1,16 @@
-//! Finds the review in what an agent printed: the whole text, else the last object that is one, else that object with
-//! its lexical faults repaired. What is cut off is never completed, and what is repaired may lose no text.
+//! Finds the answer in what an agent printed: the whole text, else the one object that is meant as an answer, else that
+//! object with its lexical faults repaired. What is cut off is never completed, what is repaired may lose no text, what
+//! the agent was shown is no answer of its own, and of two different answers neither is taken.
 
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::lexical;
-use crate::contracts::{AgentFinding, AgentReviewOutput};
+use super::form::{Form, Reply};
+use super::shown::Shown;
+use super::{lexical, unique};
+use crate::contracts::AgentReviewOutput;
 
 /// Longest answer that is looked at.
 pub const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
@@ -12,20 +18,23 @@ pub const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ERRORS: usize = 10;
 const MAX_ERROR_CHARS: usize = 300;
 const MAX_EXCERPT_CHARS: usize = 2_000;
-/// Only the last objects of a text can be its answer.
-const MAX_CANDIDATES: usize = 16;
+/// More objects that speak of an answer are a riddle.
+const MAX_CANDIDATES: usize = 64;
 /// How many unclosed braces of prose are forgiven; it keeps the search linear.
 const MAX_RESTARTS: usize = 32;
+/// Marks of what a model thought aloud.
+const THOUGHTS: [(&str, &str); 3] =
+    [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>")];
 
-/// A review, and how it was found.
+/// An answer, and how it was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
-    pub output: AgentReviewOutput,
+pub struct Parsed<T = AgentReviewOutput> {
+    pub output: T,
     /// `strict`: the whole text; `extracted`: an object in it; `repaired`: one with lexical faults removed.
     pub rung: &'static str,
 }
 
-/// Why there is no review in an answer.
+/// Why there is no answer in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseProblems {
     /// At most 10, with JSON paths where the text is JSON.
@@ -42,219 +51,220 @@ impl std::fmt::Display for ParseProblems {
     }
 }
 
-/// Reads an agent's answer, unwrapped from its program's own envelope. Fields that an answer does not have, `meta`
-/// among them, are ignored.
-pub fn parse_answer(text: &str) -> Result<Parsed, ParseProblems> {
-    if text.len() > MAX_ANSWER_BYTES {
-        let error = format!("the answer has {} bytes; the limit is {MAX_ANSWER_BYTES}", text.len());
-        return Err(problems(text, vec![error]));
+impl ParseProblems {
+    /// The same with every text made clean first and shortened then.
+    pub(crate) fn cleaned(self, answer: &str, clean: impl Fn(&str) -> String) -> Self {
+        let errors = self.errors.iter().map(|error| clip(&clean(error), MAX_ERROR_CHARS)).collect();
+        Self { errors, excerpt: excerpt(&clean(answer)), truncated: self.truncated }
     }
-    if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
-        return Err(problems(text, vec!["the answer is empty".into()]));
-    }
-    if let Ok(output) = strict(text) {
-        return Ok(Parsed { output, rung: "strict" });
-    }
-    if let Ok(inner) = serde_json::from_str::<String>(text) {
-        return extract(&inner).map_err(|errors| reasons(text, errors));
-    }
-    extract(text).map_err(|errors| reasons(text, errors))
 }
 
-/// Why no object of a text is the review.
+/// Reads an agent's review; see [`read`].
+pub fn parse_answer(text: &str) -> Result<Parsed, ParseProblems> {
+    read(text, &Form::review(), &Shown::default()).map_err(|problems| problems.cleaned(text, str::to_owned))
+}
+
+/// Reads an agent's answer, unwrapped from its program's own envelope. Fields that an answer does not have are ignored.
+/// The problems are neither shortened nor free of secrets yet.
+pub fn read<T: Reply>(text: &str, form: &Form<T>, shown: &Shown) -> Result<Parsed<T>, ParseProblems> {
+    if text.len() > MAX_ANSWER_BYTES {
+        let error = format!("the answer has {} bytes; the limit is {MAX_ANSWER_BYTES}", text.len());
+        return Err(problems(vec![error]));
+    }
+    if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
+        return Err(problems(vec!["the answer is empty".into()]));
+    }
+    let whole = unique::from_str(text);
+    if let Ok(value) = &whole
+        && form.is_answer(value)
+        && let Ok(output) = accept(value, form)
+    {
+        if shown.holds(text, value) {
+            return Err(problems(vec![copied(form)]));
+        }
+        return Ok(Parsed { output, rung: "strict" });
+    }
+    let text = match &whole {
+        Ok(Value::String(inner)) => inner,
+        _ => text,
+    };
+    extract(text, form, shown).map_err(|refusal| match refusal {
+        Refusal::Truncated(error) => ParseProblems { truncated: true, ..problems(vec![error]) },
+        Refusal::Invalid(errors) => problems(errors),
+    })
+}
+
+/// Why no object of a text is the answer.
 enum Refusal {
     Truncated(String),
     Invalid(Vec<String>),
 }
 
-fn extract(text: &str) -> Result<Parsed, Refusal> {
-    let found = objects(text);
-    if let Some(at) = found.open {
-        let rest = text.get(at..).unwrap_or_default().chars().count();
-        return Err(Refusal::Truncated(format!(
-            "the JSON object that begins {rest} characters before the end is never closed: the answer was cut off, or a \
-             quote inside a string is not escaped"
-        )));
-    }
-    for (index, candidate) in found.closed.iter().enumerate().rev().take(MAX_CANDIDATES) {
-        let object = text.get(candidate.clone()).unwrap_or_default();
-        let Some(verdict) = judge(object) else { continue };
-        let before = index.checked_sub(1).and_then(|before| found.closed.get(before));
-        if before.is_some_and(|before| are_siblings(text, before, candidate)) {
-            return Err(Refusal::Invalid(vec![
-                "the answer is a list of reviews; return one object with all findings".into(),
-            ]));
-        }
-        return verdict.map_err(Refusal::Invalid);
-    }
-    let error = match found.closed.is_empty() {
-        true => "the answer contains no JSON object",
-        false => "no JSON object in the answer has the keys `summary_markdown` and `findings`",
-    };
-    Err(Refusal::Invalid(vec![error.into()]))
+/// The answer that an object is, or what is wrong with it.
+type Verdict<T> = Result<Parsed<T>, Vec<String>>;
+
+/// An object that is meant as an answer.
+struct Candidate<T> {
+    place: Range<usize>,
+    value: Value,
+    verdict: Verdict<T>,
 }
 
-/// The review an object is, or what is wrong with it; nothing when it is not meant as a review.
-fn judge(object: &str) -> Option<Result<Parsed, Vec<String>>> {
+fn extract<T: Reply>(text: &str, form: &Form<T>, shown: &Shown) -> Result<Parsed<T>, Refusal> {
+    // What a model thought aloud before its answer may hold drafts; they count where nothing else does.
+    let said = thought_end(text);
+    let mut copies = false;
+    let mut seen_objects = false;
+    for part in [said..text.len(), 0..said] {
+        let found = objects(&text[..part.end], part.start);
+        seen_objects |= !found.closed.is_empty();
+        let (mut candidates, quoted) = candidates(text, &found.closed, form, shown)?;
+        copies |= quoted;
+        if let Some(at) = found.open.filter(|_| part.start == said || !copies) {
+            let rest = text[at..part.end].chars().count();
+            return Err(Refusal::Truncated(format!(
+                "the JSON object that begins {rest} characters before the end is never closed: the answer was cut off, \
+                 or a quote inside a string is not escaped"
+            )));
+        }
+        let Some(last) = candidates.pop() else { continue };
+        if let Some(other) = candidates.iter().rev().find(|other| other.value != last.value) {
+            return Err(Refusal::Invalid(disagreement(text, other, &last, form)));
+        }
+        return last.verdict.map_err(Refusal::Invalid);
+    }
+    Err(Refusal::Invalid(vec![match (copies, seen_objects) {
+        (true, _) => copied(form),
+        (false, false) => "the answer contains no JSON object".into(),
+        (false, true) => {
+            let keys: Vec<_> = form.keys.iter().map(|key| format!("`{key}`")).collect();
+            format!("no JSON object in the answer has the keys {}", keys.join(" and "))
+        }
+    }]))
+}
+
+/// The objects that are meant as an answer, without those that were shown to the agent; true when there were such.
+fn candidates<T: Reply>(
+    text: &str,
+    places: &[Range<usize>],
+    form: &Form<T>,
+    shown: &Shown,
+) -> Result<(Vec<Candidate<T>>, bool), Refusal> {
+    let mut found = Vec::new();
+    let mut copies = false;
+    let speaking = places.iter().filter(|place| form.is_named_in(&text[(*place).clone()]));
+    for (count, place) in speaking.enumerate() {
+        if count >= MAX_CANDIDATES {
+            let error = format!("more than {MAX_CANDIDATES} objects of the answer speak of a {}", form.name);
+            return Err(Refusal::Invalid(vec![error]));
+        }
+        let written = &text[place.clone()];
+        let Some((value, verdict)) = judge(written, form) else { continue };
+        if shown.holds(written, &value) {
+            copies = true;
+        } else {
+            found.push(Candidate { place: place.clone(), value, verdict });
+        }
+    }
+    Ok((found, copies))
+}
+
+fn copied<T: Reply>(form: &Form<T>) -> String {
+    format!("the only {} in the answer is a copy of text that stands in the data; write your own", form.name)
+}
+
+fn disagreement<T: Reply>(text: &str, left: &Candidate<T>, right: &Candidate<T>, form: &Form<T>) -> Vec<String> {
+    let name = form.name;
+    let is_list = text[left.place.end..right.place.start].trim() == ",";
+    let error = match is_list {
+        true => format!("the answer is a list of {name}s; return one object with everything in it"),
+        false => format!("the answer holds two different {name}s; return exactly one JSON object"),
+    };
+    let faults = [left, right].into_iter().filter_map(|candidate| candidate.verdict.as_ref().err()).flatten();
+    std::iter::once(error).chain(faults.cloned()).collect()
+}
+
+/// The answer an object is, or what is wrong with it; nothing when it is not meant as one.
+fn judge<T: Reply>(object: &str, form: &Form<T>) -> Option<(Value, Verdict<T>)> {
     let syntax = match serde_json::from_str::<Value>(object) {
-        Ok(value) => return judge_value(object, &value, "extracted"),
+        Ok(value) => {
+            return match unique::from_str(object) {
+                Ok(value) => judge_value(value, form, "extracted"),
+                Err(error) => Some((value, Err(vec![error.to_string()]))),
+            };
+        }
         Err(error) => error,
     };
-    if !speaks_of_a_review(object) {
-        return None;
-    }
     let fixed = lexical::fix(object);
-    if let Ok(value) = serde_json::from_str::<Value>(&fixed) {
-        return judge_value(&fixed, &value, "repaired");
+    if let Ok(value) = unique::from_str(&fixed) {
+        return judge_value(value, form, "repaired");
     }
-    let Some(repaired) = lexical::repair(&fixed) else {
-        return Some(Err(vec![format!("the answer is not valid JSON: {syntax}")]));
-    };
-    match serde_json::from_str::<Value>(&repaired) {
-        Ok(value) if has_only_known_keys(&value) => judge_value(&repaired, &value, "repaired"),
-        _ => Some(Err(vec![format!("the answer is not valid JSON: {syntax}")])),
+    let repaired = lexical::repair(&fixed).and_then(|repaired| unique::from_str(&repaired).ok()).filter(|value| {
+        let mut plain = value.clone();
+        (form.forgive)(&mut plain);
+        form.has_only_known_keys(&plain)
+    });
+    match repaired {
+        Some(value) => judge_value(value, form, "repaired"),
+        None => Some((Value::Null, Err(vec![format!("the answer is not valid JSON: {syntax}")]))),
     }
 }
 
-fn judge_value(text: &str, value: &Value, rung: &'static str) -> Option<Result<Parsed, Vec<String>>> {
+fn judge_value<T: Reply>(value: Value, form: &Form<T>, rung: &'static str) -> Option<(Value, Verdict<T>)> {
+    if form.is_answer(&value) {
+        let verdict = accept(&value, form).map(|output| Parsed { output, rung });
+        return Some((value, verdict));
+    }
     let members = value.as_object()?;
-    if is_review(value) {
-        return Some(match strict(text) {
-            Ok(output) => Ok(Parsed { output, rung }),
-            Err(error) => Err(complaints(value, error)),
-        });
-    }
-    let mut inner = members.values().filter(|member| is_review(member));
+    let mut inner = members.values().filter(|member| form.is_answer(member));
     let (only, None) = (inner.next()?, inner.next()) else {
-        return Some(Err(vec!["the answer holds several reviews; return one object with all findings".into()]));
+        let error = format!("the answer holds several {}s; return one object with everything in it", form.name);
+        return Some((value, Err(vec![error])));
     };
-    judge_value(&only.to_string(), only, rung)
+    judge_value(only.clone(), form, rung)
 }
 
-fn is_review(value: &Value) -> bool {
-    value
-        .as_object()
-        .is_some_and(|members| members.contains_key("summary_markdown") || members.contains_key("findings"))
-}
-
-fn speaks_of_a_review(text: &str) -> bool {
-    text.contains("summary_markdown") || text.contains("findings")
-}
-
-fn are_siblings(text: &str, left: &std::ops::Range<usize>, right: &std::ops::Range<usize>) -> bool {
-    let between = text.get(left.end..right.start).unwrap_or_default();
-    between.trim() == "," && text.get(left.clone()).is_some_and(speaks_of_a_review)
-}
-
-/// A repair that turned text into keys has torn a string apart.
-fn has_only_known_keys(value: &Value) -> bool {
-    const TOP: [&str; 3] = ["summary_markdown", "findings", "meta"];
-    const FINDING: [&str; 10] = [
-        "finding_id",
-        "severity",
-        "category",
-        "path",
-        "line_start",
-        "line_end",
-        "body_markdown",
-        "quote",
-        "change_anchor",
-        "suggested_patch",
-    ];
-    let known = |value: &Value, keys: &[&str]| {
-        value.as_object().is_some_and(|members| members.keys().all(|key| keys.contains(&key.as_str())))
-    };
-    let findings = value.get("findings").and_then(Value::as_array);
-    known(value, &TOP) && findings.is_some_and(|list| list.iter().all(|finding| known(finding, &FINDING)))
-}
-
-fn strict(text: &str) -> Result<AgentReviewOutput, String> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    let output =
-        serde_path_to_error::deserialize(&mut json).map_err(|error| at(error.path().to_string(), error.inner()))?;
-    json.end().map_err(|error| error.to_string())?;
-    Ok(output)
-}
-
-/// Everything that keeps a JSON object from being a review, worst first; `strict` is what the type itself said.
-fn complaints(value: &Value, strict: String) -> Vec<String> {
-    let mut errors = Vec::new();
-    match value.get("summary_markdown") {
-        Some(Value::String(_)) => {}
-        Some(other) => errors.push(format!("summary_markdown: expected a string, found {}", kind(other))),
-        None => errors.push("missing field `summary_markdown`".into()),
-    }
-    match value.get("findings") {
-        Some(Value::Array(findings)) => {
-            errors.extend(findings.iter().enumerate().filter_map(|(index, finding)| finding_complaint(index, finding)));
-        }
-        Some(other) => errors.push(format!("findings: expected an array, found {}", kind(other))),
-        None => errors.push("missing field `findings`".into()),
-    }
-    if errors.is_empty() {
-        errors.push(strict);
-    }
-    errors
-}
-
-fn finding_complaint(index: usize, finding: &Value) -> Option<String> {
-    const REQUIRED: [&str; 6] = ["severity", "category", "path", "line_start", "line_end", "body_markdown"];
-    let error = serde_path_to_error::deserialize::<_, AgentFinding>(finding).err()?;
-    if let Some(members) = finding.as_object() {
-        let missing: Vec<_> =
-            REQUIRED.iter().filter(|key| !members.contains_key(**key)).map(|key| format!("`{key}`")).collect();
-        if !missing.is_empty() {
-            return Some(format!("findings[{index}]: missing {}", missing.join(", ")));
-        }
-    }
-    let path = error.path().to_string();
-    let prefix = if path == "." { format!("findings[{index}]") } else { format!("findings[{index}].{path}") };
-    Some(format!("{prefix}: {}", error.inner()))
+/// The answer that an object is, after what can be forgiven.
+fn accept<T: Reply>(value: &Value, form: &Form<T>) -> Result<T, Vec<String>> {
+    let mut plain = value.clone();
+    (form.forgive)(&mut plain);
+    serde_path_to_error::deserialize(&plain).map_err(|error| {
+        let complaints = (form.complain)(&plain);
+        if complaints.is_empty() { vec![at(error.path().to_string(), error.inner())] } else { complaints }
+    })
 }
 
 fn at(path: String, error: &serde_json::Error) -> String {
     if path == "." { error.to_string() } else { format!("{path}: {error}") }
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
+/// Where the answer begins after a thought that the text opens with; 0 without one. A mark inside an object is part of
+/// what it says.
+fn thought_end(text: &str) -> usize {
+    let start = text.len() - text.trim_start().len();
+    let is = |at: usize, mark: &str| text.get(at..at + mark.len()).is_some_and(|head| head.eq_ignore_ascii_case(mark));
+    let Some((_, close)) = THOUGHTS.iter().find(|(open, _)| is(start, open)) else { return 0 };
+    let is_json = |object: &Range<usize>| serde_json::from_str::<IgnoredAny>(&text[object.clone()]).is_ok();
+    let found: Vec<_> = objects(text, start).closed.into_iter().filter(is_json).collect();
+    let closes = |at: &usize| is(*at, close) && !found.iter().any(|object| object.contains(at));
+    memchr::memmem::find_iter(text.as_bytes(), b"</").find(closes).map_or(0, |at| at + close.len())
 }
 
 /// The objects of a text that stand outside each other, and the first one that looks like JSON and is not closed.
 #[derive(Default)]
 struct Objects {
-    closed: Vec<std::ops::Range<usize>>,
+    closed: Vec<Range<usize>>,
     open: Option<usize>,
 }
 
-/// Looks for objects in one walk over the text. What a model thought aloud is passed over: a draft is not the answer.
-fn objects(text: &str) -> Objects {
+/// Looks for objects from `start` on, in one walk over the text.
+fn objects(text: &str, start: usize) -> Objects {
     let bytes = text.as_bytes();
     let mut found = Objects::default();
-    let mut open_in_a_thought = None;
     let mut restarts = 0;
-    let mut at = 0;
-    while let Some(next) = memchr::memchr2(b'{', b'<', &bytes[at..]).map(|offset| at + offset) {
+    let mut at = start;
+    while let Some(next) = memchr::memchr(b'{', &bytes[at..]).map(|offset| at + offset) {
         at = next + 1;
-        if bytes[next] == b'<' {
-            match thought(&bytes[next..]) {
-                Some(Thought::Closing(length)) => {
-                    let thought = std::mem::take(&mut found);
-                    open_in_a_thought = open_in_a_thought.or(thought.open);
-                    at = next + length;
-                }
-                Some(Thought::Whole(length)) => at = next + length,
-                None => {}
-            }
-            continue;
-        }
         if let Some(end) = balanced(bytes, next) {
             found.closed.push(next..end);
             at = end;
@@ -269,33 +279,7 @@ fn objects(text: &str) -> Objects {
             }
         }
     }
-    if found.closed.is_empty() {
-        found.open = found.open.or(open_in_a_thought);
-    }
     found
-}
-
-enum Thought {
-    /// `<think>` to the end of its `</think>`, or of the text.
-    Whole(usize),
-    /// A `</think>` whose beginning was not printed.
-    Closing(usize),
-}
-
-fn thought(text: &[u8]) -> Option<Thought> {
-    const TAGS: [&str; 3] = ["think>", "thinking>", "thought>"];
-    let is =
-        |text: &[u8], tag: &str| text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag.as_bytes()));
-    for tag in TAGS {
-        if text.get(1) == Some(&b'/') && is(&text[2..], tag) {
-            return Some(Thought::Closing(2 + tag.len()));
-        }
-        if is(&text[1..], tag) {
-            let closing = memchr::memmem::find_iter(text, b"</").find(|&at| is(&text[at + 2..], tag));
-            return Some(Thought::Whole(closing.map_or(text.len(), |at| at + 2 + tag.len())));
-        }
-    }
-    None
 }
 
 /// The end of the object that begins at `start`; nothing when its brackets do not match.
@@ -345,21 +329,14 @@ fn looks_like_json(rest: &[u8]) -> bool {
     }
 }
 
-fn reasons(text: &str, refusal: Refusal) -> ParseProblems {
-    match refusal {
-        Refusal::Truncated(error) => ParseProblems { truncated: true, ..problems(text, vec![error]) },
-        Refusal::Invalid(errors) => problems(text, errors),
-    }
-}
-
-fn problems(text: &str, errors: Vec<String>) -> ParseProblems {
+fn problems(errors: Vec<String>) -> ParseProblems {
     let more = errors.len().saturating_sub(MAX_ERRORS);
-    let mut errors: Vec<_> = errors.into_iter().take(MAX_ERRORS).map(|error| clip(&error, MAX_ERROR_CHARS)).collect();
+    let mut errors = errors;
     if more > 0 {
         errors.truncate(MAX_ERRORS - 1);
         errors.push(format!("and {} more", more + 1));
     }
-    ParseProblems { errors, excerpt: excerpt(text), truncated: false }
+    ParseProblems { errors, excerpt: String::new(), truncated: false }
 }
 
 /// The beginning and the end of a text: a fault of form shows at one of them.

@@ -2,14 +2,22 @@
 
 mod extract;
 mod findings;
+mod form;
 mod lexical;
 mod paths;
 mod place;
+mod review;
 pub mod schema;
+mod shown;
+mod unique;
 
-pub use extract::{MAX_ANSWER_BYTES, ParseProblems, Parsed, parse_answer};
+pub use extract::{MAX_ANSWER_BYTES, ParseProblems, Parsed, parse_answer, read};
 pub use findings::{Checked, check};
+pub use form::{Form, Reply};
+pub use shown::Shown;
 
+#[cfg(test)]
+mod answer_forgery;
 #[cfg(test)]
 mod answer_shapes;
 #[cfg(test)]

@@ -2,29 +2,30 @@
 //!
 //! OpenAI's strict mode wants every object closed and every key required, with `null` for what may be absent, and knows
 //! neither `oneOf` nor Rust's number formats; Claude Code refuses a `$schema` of draft 2020-12. What is left after
-//! [`strict`] pleases both.
+//! [`strict_of`] pleases both.
 
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use crate::contracts::AgentReviewOutput;
 
-/// The schema for agents that enforce one.
-pub fn strict() -> Value {
-    transform(true)
+/// The schema of a type for agents that enforce one.
+pub fn strict_of<T: JsonSchema>() -> Value {
+    transform::<T>(true)
 }
 
-/// [`strict`] on one line, as files and arguments take it.
-pub fn strict_text() -> String {
-    strict().to_string()
+/// The schema of a type as a prompt shows it: keys that may be absent are not required.
+pub fn plain_of<T: JsonSchema>() -> Value {
+    transform::<T>(false)
 }
 
-/// The schema that a prompt shows: keys that may be absent are not required.
+/// [`plain_of`] the review, on one line.
 pub fn plain_text() -> String {
-    transform(false).to_string()
+    plain_of::<AgentReviewOutput>().to_string()
 }
 
-fn transform(strict: bool) -> Value {
-    let generated = schemars::schema_for!(AgentReviewOutput).to_value();
+fn transform<T: JsonSchema>(strict: bool) -> Value {
+    let generated = schemars::schema_for!(T).to_value();
     let definitions = generated.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
     node(&generated, &definitions, strict)
 }
@@ -84,6 +85,10 @@ fn description(schema: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn strict() -> Value {
+        strict_of::<AgentReviewOutput>()
+    }
+
     /// OpenAI's rules for strict schemas; what is wrong, by path.
     fn breaches(schema: &Value, path: &str, depth: usize) -> Vec<String> {
         const KNOWN: [&str; 8] =
@@ -130,9 +135,13 @@ mod tests {
         assert_eq!(breaches(&schema, "$", 1), Vec::<String>::new());
         assert_eq!(schema["type"], "object");
         for refused in ["$schema", "$ref", "$defs", "oneOf", "const", "default", "2020-12", "minimum"] {
-            assert!(!strict_text().contains(&format!("\"{refused}\"")), "{refused}");
+            assert!(!strict().to_string().contains(&format!("\"{refused}\"")), "{refused}");
         }
-        assert!(strict_text().len() < 16 * 1024, "{} bytes are too many for an argument", strict_text().len());
+        assert!(
+            strict().to_string().len() < 16 * 1024,
+            "{} bytes are too many for an argument",
+            strict().to_string().len()
+        );
     }
 
     #[test]

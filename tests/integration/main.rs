@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod attacks;
 mod commands;
 mod configuration;
 mod context;
@@ -28,6 +29,7 @@ mod read_back;
 mod readers;
 mod report;
 mod report_browser;
+mod reviews;
 mod sandbox;
 mod scene;
 mod secrets;

@@ -45,6 +45,7 @@ fn finding(id: &str, severity: Severity, path: &str, first: u32, last: u32, body
         change_anchor: None,
         suggested_patch: None,
         unplaced: None,
+        look: None,
     }
 }
 
@@ -69,6 +70,8 @@ fn review(findings: Vec<Finding>) -> ReviewOutput {
             },
             truncated: false,
             redaction_found: false,
+            second_look: None,
+            calls: Vec::new(),
         },
     }
 }

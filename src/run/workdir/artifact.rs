@@ -37,6 +37,37 @@ pub enum Artifact {
     Html,
     CodeQuality,
     Sarif,
+    /// A file of one question of several.
+    OfPart(Part, AgentFile),
+}
+
+/// Which question of a run a file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The only one.
+    Only,
+    /// One pass of several, from 1.
+    Pass(u32),
+    /// The second look.
+    Look,
+    /// The second look, asked for again.
+    LookAgain,
+}
+
+/// What is kept of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AgentFile {
+    Prompt,
+    PromptAttempt(u32),
+    Request,
+    CodexSchema,
+    CodexOutput,
+    Raw,
+    RawAttempt(u32),
+    StdoutAttempt(u32),
+    Stderr,
+    StderrAttempt(u32),
+    Run,
 }
 
 impl Artifact {
@@ -76,6 +107,14 @@ impl Artifact {
         Self::Sarif,
     ];
 
+    /// A file of a question.
+    pub fn asked(part: Part, file: AgentFile) -> Self {
+        match part {
+            Part::Only => file.alone(),
+            part => Self::OfPart(part, file),
+        }
+    }
+
     /// The file's name.
     pub fn file_name(self) -> String {
         match self {
@@ -111,16 +150,64 @@ impl Artifact {
             Self::Html => "report.html".into(),
             Self::CodeQuality => "gl-code-quality-report.json".into(),
             Self::Sarif => "report.sarif".into(),
+            Self::OfPart(part, file) => part.mark(&file.alone().file_name()),
         }
     }
 
     /// Whether a file of this name is one of diffsan's own.
     pub(super) fn owns(name: &str) -> bool {
+        let name = &unmarked(name);
         Self::ALL.iter().any(|artifact| {
             let known = artifact.file_name();
-            known == name || numbered(&known, name)
+            known == *name || numbered(&known, name)
         }) || name.strip_suffix(PARTIAL).is_some_and(Self::owns)
             || name == RESERVE
+    }
+}
+
+impl AgentFile {
+    /// Its name in a run with one question.
+    fn alone(self) -> Artifact {
+        match self {
+            Self::Prompt => Artifact::Prompt,
+            Self::PromptAttempt(n) => Artifact::PromptAttempt(n),
+            Self::Request => Artifact::AgentRequest,
+            Self::CodexSchema => Artifact::CodexSchema,
+            Self::CodexOutput => Artifact::CodexOutput,
+            Self::Raw => Artifact::AgentRaw,
+            Self::RawAttempt(n) => Artifact::AgentRawAttempt(n),
+            Self::StdoutAttempt(n) => Artifact::AgentStdoutAttempt(n),
+            Self::Stderr => Artifact::AgentStderr,
+            Self::StderrAttempt(n) => Artifact::AgentStderrAttempt(n),
+            Self::Run => Artifact::AgentRun,
+        }
+    }
+}
+
+impl Part {
+    /// `agent.raw.pass2.txt`, `agent.raw.pass2.attempt1.txt`, `prompt.look.txt`.
+    fn mark(self, name: &str) -> String {
+        let mark = match self {
+            Self::Only => return name.to_owned(),
+            Self::Pass(n) => format!(".pass{n}"),
+            Self::Look => ".look".to_owned(),
+            Self::LookAgain => ".look2".to_owned(),
+        };
+        let at = name.find(".attempt").or_else(|| name.rfind('.')).unwrap_or(name.len());
+        format!("{}{mark}{}", &name[..at], &name[at..])
+    }
+}
+
+/// A name without the mark of its part.
+fn unmarked(name: &str) -> String {
+    let is_mark = |part: &str| {
+        matches!(part, "look" | "look2")
+            || part.strip_prefix("pass").is_some_and(|n| !n.is_empty() && n.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    let parts: Vec<&str> = name.split('.').collect();
+    match parts.iter().position(|part| is_mark(part)) {
+        Some(at) => [&parts[..at], &parts[at + 1..]].concat().join("."),
+        None => name.to_owned(),
     }
 }
 
@@ -140,6 +227,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_files_of_a_part_are_marked_with_it() {
+        for (part, file, want) in [
+            (Part::Only, AgentFile::Raw, "agent.raw.txt"),
+            (Part::Pass(2), AgentFile::Raw, "agent.raw.pass2.txt"),
+            (Part::Pass(2), AgentFile::RawAttempt(1), "agent.raw.pass2.attempt1.txt"),
+            (Part::Look, AgentFile::Run, "agent.run.look.json"),
+        ] {
+            assert_eq!(Artifact::asked(part, file).file_name(), want);
+        }
+    }
+
+    #[test]
     fn only_own_names_are_removed() {
         for (name, own) in [
             ("run.json", true),
@@ -150,6 +249,12 @@ mod tests {
             ("agent.raw.attempt.txt", false),
             ("agent.raw.attemptX.txt", false),
             ("notes.txt", false),
+            ("agent.raw.pass12.txt", true),
+            ("agent.raw.pass2.attempt1.txt", true),
+            ("prompt.look.attempt2.txt", true),
+            ("agent.run.look.json", true),
+            ("notes.pass1.txt", false),
+            ("agent.raw.passX.txt", false),
             ("my.run.json", false),
             ("partial", false),
         ] {

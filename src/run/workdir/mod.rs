@@ -21,7 +21,7 @@ use crate::redact::{Engine, Output, Redacted, RedactedBytes};
 
 mod artifact;
 
-pub use artifact::Artifact;
+pub use artifact::{AgentFile, Artifact, Part};
 
 /// Ending of a file that is being written.
 const PARTIAL: &str = ".partial";

@@ -93,6 +93,7 @@ impl Shown {
             (there(counts.summary), "in the summary"),
             (there(counts.repeated), "said before"),
             (counts.rejected, "rejected"),
+            (counts.dropped, "looked at and dropped"),
         ];
         let words = words.iter().filter(|(count, _)| *count > 0);
         words.map(|(count, place)| format!("{} {place}", thousands(*count))).collect()

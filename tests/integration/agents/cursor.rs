@@ -176,22 +176,23 @@ async fn the_child_sees_an_empty_folder_and_only_what_it_may() {
     }
     stage.review().await.unwrap();
     let cwd = seen(&stage, "1.cwd");
-    assert_eq!(cwd.lines().count(), 1, "nothing lies in the working directory: {cwd}");
-    assert!(!Path::new(cwd.trim()).starts_with(stage.path("repo")));
+    let lines: Vec<&str> = cwd.lines().collect();
+    assert_eq!(lines[1..], [".git"], "only an empty repository lies in the working directory");
+    assert!(!Path::new(lines[0]).starts_with(stage.path("repo")));
     let env = seen(&stage, "1.env");
     assert!(!env.contains(JOB_SECRET), "{env}");
     let mut names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
     names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
     names.sort_unstable();
     assert_eq!(names, ["DIFFSAN_CHILD", "HOME", "HTTPS_PROXY", "LC_ALL", "NO_COLOR", "PATH", "TEAM", "TMPDIR"]);
-    assert!(env.contains(&format!("HOME={}\n", stage.path("home"))), "a logged-in user's home stays");
+    assert!(!env.contains(&format!("HOME={}\n", stage.path("home"))), "the user's own home is never seen");
     assert!(stage.artifact("events.jsonl").contains("agent.pass_env names GITLAB_TOKEN"));
     let recorded = stage.json("agent.run.json")["env_names"].to_string();
     assert!(recorded.contains("TEAM") && !recorded.contains("GITLAB_TOKEN"), "{recorded}");
 }
 
 #[tokio::test]
-async fn with_a_key_in_the_environment_the_home_is_private() {
+async fn no_folder_of_the_users_own_is_seen() {
     let mut stage = planned(AgentKind::Cursor, &["good"]);
     stage.set("CURSOR_API_KEY", "synthetic-cursor-key");
     stage.set("XDG_CONFIG_HOME", &stage.path("home/.config"));

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diffsan::agent::{self, Answer, Request};
+use diffsan::agent::{self, Answered, Eyes, Purse, Question, Request};
 use diffsan::config::Environment;
 use diffsan::contracts::{AgentKind, AppConfig, ErrorInfo};
 use diffsan::redact::{Engine, Output, Settings};
 use diffsan::run::console::Console;
 use diffsan::run::events::Events;
-use diffsan::run::workdir::{Forbidden, Workdir};
+use diffsan::run::workdir::{Forbidden, Part, Workdir};
+use diffsan::validate::Form;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -46,9 +47,10 @@ pub(crate) struct Stage {
     pub(crate) root: TempDir,
     pub(crate) config: AppConfig,
     pub(crate) time_left: Option<Duration>,
+    pub(crate) eyes: Option<Eyes>,
+    pub(crate) prompt: String,
     kind: AgentKind,
     env: Vec<(String, String)>,
-    prompt: String,
 }
 
 impl Stage {
@@ -61,6 +63,7 @@ impl Stage {
         let mut stage = Self {
             config: AppConfig::default(),
             time_left: None,
+            eyes: None,
             kind,
             env: Vec::new(),
             prompt: format!("Review this change.\n{}", include_str!("../../../fixtures/agents/change.diff")),
@@ -96,7 +99,7 @@ impl Stage {
     }
 
     /// Reviews; a failure comes as it would be recorded.
-    pub(crate) async fn review(&self) -> Result<Answer, ErrorInfo> {
+    pub(crate) async fn review(&self) -> Result<Answered, ErrorInfo> {
         let engine = Arc::new(Engine::new(&Settings { enabled: true, ..Settings::default() }, []).unwrap());
         let start = self.root.path().join("repo");
         let forbidden = Forbidden { current: start.clone(), ..Forbidden::default() };
@@ -106,15 +109,22 @@ impl Stage {
         let request = Request {
             agent: agent::by_kind(self.kind).unwrap(),
             config: &self.config,
-            prompt: &engine.redact(Output::Prompt, &self.prompt),
             env: &Environment::from_pairs(self.env.clone()),
             start: &start,
             time_left: self.time_left,
+            eyes: self.eyes.clone(),
+            purse: &Purse::new(self.config.agent.max_cost_usd),
             engine: &engine,
             workdir: &workdir,
             events: &events,
         };
-        agent::review(&request).await.map_err(|error| error.info(&engine))
+        let question = Question {
+            prompt: &engine.redact(Output::Prompt, &self.prompt),
+            form: &Form::review(),
+            attempts: self.config.agent.max_json_retries.get(),
+            part: Part::Only,
+        };
+        agent::ask(&request, &question).await.map_err(|error| error.info(&engine))
     }
 
     /// An artifact's text.

@@ -168,7 +168,7 @@ pub(crate) fn note_json(note: &Note) -> Value {
         "created_at": format!("2026-01-01T00:{:02}:{:02}.000Z", note.serial / 60 % 60, note.serial % 60),
         "updated_at": "2026-01-01T01:00:00.000Z", "system": note.system, "noteable_id": 900_067,
         "noteable_type": "MergeRequest", "project_id": PROJECT, "resolvable": note.kind.is_some() && !note.system,
-        "confidential": false, "internal": false, "imported": false, "imported_from": "none", "noteable_iid": MR,
+        "confidential": note.internal, "internal": note.internal, "imported": false, "imported_from": "none", "noteable_iid": MR,
         "commands_changes": {},
     });
     if let Some(position) = &note.position {

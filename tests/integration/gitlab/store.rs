@@ -43,6 +43,8 @@ pub(crate) struct Note {
     pub(crate) position: Option<Value>,
     /// The reader may not see it: it is filtered after the pages are cut.
     pub(crate) hidden: bool,
+    /// For members only.
+    pub(crate) internal: bool,
     pub(crate) serial: u64,
 }
 
@@ -170,6 +172,7 @@ impl Store {
             resolved: false,
             position,
             hidden: false,
+            internal: false,
             serial: self.serial,
         }
     }
