@@ -280,7 +280,7 @@ impl Prepared {
                     lines => Some(Hunk { bytes: cut::first_lines(hunk.bytes, lines), ..hunk.clone() }),
                 });
             let hunks: Vec<_> = hunks.collect();
-            let is_named = self.fates.get(index).is_some_and(|fates| fates.iter().any(|fate| *fate == Fate::Sent));
+            let is_named = self.fates.get(index).is_some_and(|fates| fates.contains(&Fate::Sent));
             if is_named || !hunks.is_empty() {
                 shown.files.push(FileDiff { hunks, ..file.clone() });
             }
