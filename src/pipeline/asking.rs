@@ -127,7 +127,7 @@ fn write_prompt(
     let elsewhere = passes.division.elsewhere(diff, pass);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
-        eyes: false,
+        eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
         second_look: look::looker(request, kind).is_some(),
         verbosity: config.verbosity,
         skills: &config.skills,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::contracts::{
-    self, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput, RunRecord,
-    Severity, Side, TruncationReport, Validation,
+    self, ContextCall, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput,
+    RunRecord, Severity, Side, TruncationReport, Validation,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
@@ -28,6 +28,9 @@ pub struct Shown {
     pub plan: Option<PostPlan>,
     pub post: Option<PostResults>,
     pub events: Vec<EventRecord>,
+    /// What the agent asked to read.
+    #[serde(default)]
+    pub context: Vec<ContextCall>,
 }
 
 impl Shown {
@@ -63,6 +66,7 @@ impl Shown {
             post: workdir.read_json(Artifact::PostResults)?,
             // A run that is still writing, or was killed, may have left half a line.
             events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            context: text(Artifact::Context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         }))
     }
 
