@@ -205,9 +205,9 @@ async fn git_version(args: &ReviewArgs, place: &Place) -> Row {
     if args.diff_file.is_some() {
         return Row::skip("git", "--diff-file needs no repository");
     }
-    match Git::new(&place.current, &place.env).line(&["--version"]).await {
+    match Git::new(&place.current, &place.env).version().await {
         Ok(version) => Row::ok("git", version),
-        Err(error) => Row::warn("git", error.to_string(), "install git"),
+        Err(error) => Row::warn("git", error.to_string(), "install git 2.31 or newer"),
     }
 }
 

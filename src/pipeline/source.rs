@@ -3,7 +3,7 @@
 use super::Request;
 use crate::contracts::DiffSource;
 use crate::diff::fetch::{self, Fetched, Local, Scope};
-use crate::diff::git::Git;
+use crate::diff::git::{Git, GitError};
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
 use crate::prior::NoteView;
@@ -101,6 +101,9 @@ pub(super) async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
             Failure::new("--untracked and PATHS narrow or widen a local review; in CI the merge request is reviewed")
                 .help("leave them out, or review locally with --no-ci; `truncation.ignore_globs` leaves files out"),
         )));
+    }
+    if let Err(error @ GitError::TooOld { .. }) = git.version().await {
+        return Err(Missing::Final(fetch::too_old(&error)));
     }
     if config.mode.ci {
         return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);
