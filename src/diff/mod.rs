@@ -15,6 +15,7 @@ mod parse;
 mod path;
 
 pub use parse::{ParseError, ParseReason};
+pub(crate) use path::unquoted;
 
 /// A parsed unified diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

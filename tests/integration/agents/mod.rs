@@ -6,4 +6,6 @@ mod cursor;
 mod hostile;
 mod model;
 mod process;
+mod recipes;
+mod seal;
 mod support;
