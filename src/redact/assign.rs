@@ -382,7 +382,9 @@ impl Reader<'_> {
             return self.argument(at);
         }
         if self.quote(at).is_some() {
-            return if self.at(at) == b'`' { None } else { self.quoted(at) };
+            let (value, form) = self.quoted(at)?;
+            // Prose puts names in back-ticks as well as values.
+            return Some((value, if self.at(at) == b'`' { Form::Doubtful } else { form }));
         }
         let lead = self.lead();
         if lead.eq_ignore_ascii_case(b"env") || lead.eq_ignore_ascii_case(b"arg") || lead == b"setenv" {

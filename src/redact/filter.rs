@@ -197,7 +197,7 @@ pub(super) fn is_sequence(value: &[u8]) -> bool {
         return true;
     }
     let body = value.strip_prefix(b"0x").unwrap_or(value);
-    if body.len() % 2 != 0 || !body.iter().all(u8::is_ascii_hexdigit) {
+    if !body.len().is_multiple_of(2) || !body.iter().all(u8::is_ascii_hexdigit) {
         return false;
     }
     let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
@@ -356,7 +356,7 @@ fn is_marked(value: &[u8]) -> bool {
 fn is_path(value: &[u8]) -> bool {
     let is_word = |word: &[u8]| {
         let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
-        digits * 3 <= word.len() && !crate::redact::chance::is_random(word)
+        digits * 3 <= word.len() && !crate::redact::chance::is_random(word) && !crate::redact::chance::is_ragged(word)
     };
     value.split(|b| matches!(b, b'.' | b':')).all(is_word)
 }

@@ -1,7 +1,7 @@
 //! What a name promises about its value, and whether the value keeps the promise.
 
 use super::assign::Form;
-use super::chance::{entropy, is_random, surprise};
+use super::chance::{entropy, is_ragged, is_random, surprise};
 use super::words::Words;
 use super::{filter, steps};
 
@@ -79,7 +79,7 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     let of_key = |word: &&[u8]| {
         word.strip_suffix(b"key").or(word.strip_suffix(b"keys")).is_some_and(|head| KEY_WORDS.contains(&head))
     };
-    if has(b"key") || has(b"keys") || words.iter().any(|word| of_key(word)) {
+    if has(b"key") || has(b"keys") || words.iter().any(&of_key) {
         let qualified = words.iter().any(|word| KEY_WORDS.contains(word) || of_key(word));
         return match (open, qualified) {
             (true, _) => None,
@@ -167,7 +167,7 @@ fn is_password(form: Form, value: &[u8]) -> bool {
     let hex = value.len() >= 16 && traits.only_hex(value) && traits.digits > 0;
     match form {
         Form::Doubtful => {
-            !is_name_like(value)
+            (!is_name_like(value) || is_ragged(value))
                 && (traits.digits > 0
                     && traits.letters() > 0
                     && (traits.symbols > 0 || hex || is_random(value))
@@ -178,8 +178,14 @@ fn is_password(form: Form, value: &[u8]) -> bool {
             let identifier = traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4;
             value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !identifier
         }
-        _ => !is_dotted_name(value) && !is_word_list(value),
+        _ => (!is_dotted_name(value) || is_ragged(value)) && !is_word_list(value) && !is_versioned_label(value),
     }
+}
+
+/// `user.password.v2`: a label with a number in it.
+fn is_versioned_label(value: &[u8]) -> bool {
+    let letters: Vec<u8> = value.iter().copied().filter(|b| !b.is_ascii_digit()).collect();
+    is_versioned_name(value) && is_word_list(&letters)
 }
 
 fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
