@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::gitlab::MergeRequest;
 use crate::prepare::Prepared;
 use crate::prior::{self, Prior};
+use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::Artifact;
@@ -22,6 +23,7 @@ use crate::{skip, view};
 mod asking;
 mod caller;
 mod change;
+mod eyes;
 mod guards;
 mod look;
 mod outcome;
@@ -31,12 +33,13 @@ mod source;
 use asking::write_prompts;
 use caller::Caller;
 use change::{Change, prepare, redact};
+use eyes::Sight;
 use look::{looker, second_look};
 pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{plan, post, report, validate};
 pub(crate) use source::client_config;
-use source::{Seen, connect, fetch};
+use source::{Seen, connect, fetch, issues};
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
@@ -91,13 +94,23 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
         return Ok(());
     }
-    let about = About { change: &change, prepared: &prepared, anchors: &anchors, prior: &prior, seen: seen.as_ref() };
+    let issues = issues(run, request, gitlab.as_ref(), seen.as_ref()).await;
+    let sight = eyes::open(run, request, agent, &change).await;
+    let about = About {
+        change: &change,
+        prepared: &prepared,
+        anchors: &anchors,
+        prior: &prior,
+        seen: seen.as_ref(),
+        issues: &issues,
+        sight: sight.as_ref(),
+    };
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
     if request.args.dry_run {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
-    let caller = Caller::new(run, request, agent);
+    let caller = Caller::new(run, request, agent, sight.as_ref());
     let asked = passes::ask(&caller, agent, &prompts, &passes, &diff, &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
@@ -117,6 +130,9 @@ struct About<'a> {
     anchors: &'a Anchors,
     prior: &'a Prior,
     seen: Option<&'a Seen>,
+    issues: &'a [Issue],
+    /// What agents can read beyond the change.
+    sight: Option<&'a Sight>,
 }
 
 impl About<'_> {
