@@ -39,6 +39,8 @@ pub enum Command {
     Config(ConfigArgs),
     /// Show what the repository's settings would start or send where, and remember that you agree.
     Trust(TrustArgs),
+    /// Print all a script needs to drive diffsan: commands, exit codes, artifacts, events, codes and keys, as JSON.
+    Contract,
     /// Print the JSON Schema of an artifact, the config or the agent's answer; without a name, the list.
     Schema(SchemaArgs),
     /// Explain a finding of the last review, or an error, skip or check code.

@@ -29,6 +29,12 @@ pub async fn examine(args: &ReviewArgs, place: &Place) -> Vec<Row> {
     let file = loaded.policy.file().unwrap_or("no file, defaults only").to_owned();
     let mut rows = vec![Row::ok("config", file)];
     rows.extend(loaded.warnings.iter().map(|warning| Row::warn("config", warning, "rename or unset the variable")));
+    rows.extend(loaded.policy.commit().map(|commit| {
+        Row::ok(
+            "policy",
+            format!("{} of {} (by {})", commit.id.get(..12).unwrap_or(&commit.id), commit.branch, commit.via()),
+        )
+    }));
     rows.push(workdir(&loaded, place));
     rows.push(clock());
     rows.extend(git(args, &loaded, place).await);
@@ -66,9 +72,9 @@ async fn git(args: &ReviewArgs, loaded: &Loaded, place: &Place) -> Vec<Row> {
         return vec![Row::skip("git", "--diff-file needs no repository")];
     }
     let git = Git::new(&place.current, &place.env);
-    let version = match git.line(&["--version"]).await {
+    let version = match git.version().await {
         Ok(version) => version,
-        Err(error) => return vec![Row::fail("git", error.to_string(), "install git 2.32 or newer")],
+        Err(error) => return vec![Row::fail("git", error.to_string(), "install git 2.31 or newer")],
     };
     let mut rows = vec![Row::ok("git", version)];
     match git.line(&["rev-parse", "--is-shallow-repository"]).await {

@@ -11,6 +11,17 @@ use crate::redact::{Engine, Output};
 /// Most characters of a cause or a context value that are kept.
 const CLIP: usize = 2_000;
 
+/// Every exit code of the program, with its meaning.
+pub const EXIT_CODES: [(u8, &str); 7] = [
+    (0, "done, or skipped for a good reason"),
+    (1, "the run failed"),
+    (2, "usage or configuration is wrong"),
+    (3, "the review is fine but the gate says no"),
+    (129, "ended by SIGHUP"),
+    (130, "ended by SIGINT"),
+    (143, "ended by SIGTERM"),
+];
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that can end a run, one variant per stable code.

@@ -4,8 +4,8 @@
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time; [`policy`] says who decides. Everything else is
 //! a function from values to values:
-//! [`diff`], [`redact`], [`prepare`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`], [`post`], [`verdict`],
-//! [`next`], [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
+//! [`diff`], [`redact`], [`prepare`], [`passes`], [`look`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`],
+//! [`post`], [`verdict`], [`next`], [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
 pub mod agent;
@@ -20,7 +20,9 @@ pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod gitlab;
+pub mod look;
 pub mod next;
+pub mod passes;
 pub mod pipeline;
 pub mod policy;
 pub mod post;

@@ -52,6 +52,7 @@ fn run(cli: Cli) -> u8 {
         Some(Command::Report(args)) => answer(&args.run.common, |place| commands::report(&args, place)),
         Some(Command::Init(args)) => answer(&CommonArgs::default(), |place| commands::init(&args, place)),
         Some(Command::Config(args)) => answer(&args.review.common, |place| commands::show_config(&args.review, place)),
+        Some(Command::Contract) => answer(&CommonArgs::default(), |_| Ok(commands::contract())),
         Some(Command::Schema(args)) => answer(&CommonArgs::default(), |_| diffsan::view::schema(args.name.as_deref())),
         Some(Command::Explain(args)) => answer(&args.common, |place| commands::explain(&args, place)),
         Some(Command::Completions(args)) => answer(&CommonArgs::default(), |_| Ok(commands::completions(args.shell))),
@@ -174,6 +175,9 @@ fn record(args: &ReviewArgs, task: &Task) -> u8 {
         diffsan::child::make_unreadable();
     }
     silence_panics();
+    if policy::is_job(args, &env) {
+        diffsan::child::hide_self();
+    }
     match runtime() {
         Ok(watch) => watch.block_on(recorded(args, task, env, &console)),
         Err(error) => {

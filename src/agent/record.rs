@@ -49,6 +49,7 @@ impl<'a> Recorder<'a> {
             env_names: Vec::new(),
             attempts: Vec::new(),
             token_usage: TokenUsage::default(),
+            calls: Vec::new(),
         };
         Self { request, part, run, first_start: None, last_end: None }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{AgentKind, Anchoring, Verbosity};
 use super::diff::TruncationReport;
-use super::review::{Fingerprint, TokenUsage};
+use super::review::{Finding, Fingerprint, TokenUsage};
 
 /// Facts about the prompt; its text is `prompt.txt`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +61,33 @@ pub struct AgentRun {
     pub attempts: Vec<AgentAttempt>,
     /// What it reported it used, over all attempts.
     pub token_usage: TokenUsage,
+    /// Each pass and look by itself.
+    #[serde(default)]
+    pub calls: Vec<AgentCall>,
+}
+
+/// One question to an agent, and what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentCall {
+    /// `review`, `pass 2` or `second look`.
+    pub part: String,
+    /// Agent that was asked.
+    pub agent: AgentKind,
+    /// Model it was asked to use.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// How often it was started.
+    pub attempts: u64,
+    /// Requests it made to its model, where it tells them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// Milliseconds.
+    pub duration_ms: u64,
+    /// What it reported it used.
+    pub token_usage: TokenUsage,
+    /// Why there is no answer; absent when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// One time the agent was started.
@@ -136,6 +163,9 @@ pub struct RejectedFinding {
     pub path: String,
     /// Why it was rejected.
     pub reason: CheckNote,
+    /// The finding itself, where the second look dropped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Box<Finding>>,
 }
 
 /// One thing the checks saw.
@@ -181,11 +211,17 @@ pub enum CheckCode {
     NotAnchored,
     /// The id was malformed or taken; another was derived.
     IdDerived,
+    /// The second look disproved it.
+    Refuted,
+    /// The second look found that nobody would act on it.
+    Trivial,
+    /// The second look neither confirmed nor disproved it.
+    NotConfirmed,
 }
 
 impl CheckCode {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Duplicate,
         Self::EmptyBody,
         Self::PathOutside,
@@ -201,6 +237,9 @@ impl CheckCode {
         Self::AnchorMismatch,
         Self::NotAnchored,
         Self::IdDerived,
+        Self::Refuted,
+        Self::Trivial,
+        Self::NotConfirmed,
     ];
 
     /// The name as the contract spells it.
@@ -221,6 +260,9 @@ impl CheckCode {
             Self::AnchorMismatch => "ANCHOR_MISMATCH",
             Self::NotAnchored => "NOT_ANCHORED",
             Self::IdDerived => "ID_DERIVED",
+            Self::Refuted => "REFUTED",
+            Self::Trivial => "TRIVIAL",
+            Self::NotConfirmed => "NOT_CONFIRMED",
         }
     }
 }

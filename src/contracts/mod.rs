@@ -3,8 +3,10 @@
 pub mod agent;
 pub mod config;
 pub mod context;
+pub mod contract;
 pub mod conversation;
 pub mod diff;
+pub mod look;
 pub mod post;
 pub mod prior;
 pub mod review;
@@ -13,8 +15,10 @@ pub mod run;
 pub use agent::*;
 pub use config::*;
 pub use context::*;
+pub use contract::*;
 pub use conversation::*;
 pub use diff::*;
+pub use look::*;
 pub use post::*;
 pub use prior::*;
 pub use review::*;
@@ -86,6 +90,11 @@ pub const SCHEMAS: &[NamedSchema] = &[
     NamedSchema { name: "post_plan", describes: "post_plan.json", schema: || schema_for!(Document<PostPlan>) },
     NamedSchema { name: "post_ledger", describes: "post_ledger.jsonl, one line", schema: || schema_for!(LedgerEntry) },
     NamedSchema { name: "post_results", describes: "post_results.json", schema: || schema_for!(Document<PostResults>) },
+    NamedSchema {
+        name: "contract",
+        describes: "what `diffsan contract` prints",
+        schema: || schema_for!(Document<MachineContract>),
+    },
 ];
 
 /// The schema of that name.

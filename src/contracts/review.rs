@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agent::AgentCall;
 use super::config::AgentKind;
+use super::look::{Looked, SecondLook};
 
 /// The answer an agent must give.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -144,7 +146,7 @@ pub struct ReviewOutput {
 }
 
 /// One finding that holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable id: the agent's own, or `f-` and 12 hex digits derived without line numbers.
     pub finding_id: String,
@@ -174,6 +176,9 @@ pub struct Finding {
     /// Why it has no place in the diff; null when it has one.
     #[serde(default)]
     pub unplaced: Option<String>,
+    /// What the second look says of it, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Looked>,
 }
 
 /// Which side of a diff a line stands on.
@@ -204,6 +209,12 @@ pub struct ReviewMeta {
     pub truncated: bool,
     /// The diff held at least one secret.
     pub redaction_found: bool,
+    /// How the second look went; absent where none is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_look: Option<SecondLook>,
+    /// Each call of an agent and what it cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<AgentCall>,
 }
 
 /// A digest of the reviewed diff.

@@ -57,6 +57,17 @@ pub struct RunRecord {
     /// Who decided the settings; null when the run ended before that was known.
     #[serde(default)]
     pub policy: Option<PolicyRecord>,
+    /// Files that stand for content that is not in the change (submodules, Git LFS): nobody reviewed it.
+    #[serde(default)]
+    pub elsewhere: Vec<ContentElsewhere>,
+}
+
+/// A file that stands for content that is not in the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContentElsewhere {
+    pub path: String,
+    /// What it is, in words.
+    pub reason: String,
 }
 
 /// Who decided the settings of a run, and what the change would change about that.
@@ -259,6 +270,9 @@ pub struct VerdictCounts {
     pub rejected: u64,
     /// Said by an earlier run already.
     pub repeated: u64,
+    /// Looked at a second time and dropped.
+    #[serde(default)]
+    pub dropped: u64,
 }
 
 /// Whether findings stop the pipeline.

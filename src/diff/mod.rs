@@ -1,6 +1,7 @@
 //! The change under review: files, hunks and lines, borrowed from the bytes of a unified diff.
 
 use std::borrow::Cow;
+use std::hash::{Hash as _, Hasher as _};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ mod heal;
 pub mod objects;
 mod parse;
 mod path;
+pub mod private;
 
 pub use parse::{ParseError, ParseReason};
 pub(crate) use path::unquoted;
@@ -110,6 +112,19 @@ impl<'a> Diff<'a> {
     pub fn file(&self, path: &str) -> Option<&FileDiff<'a>> {
         let named = |is: fn(&FileDiff<'a>, &str) -> bool| self.files.iter().find(|file| is(file, path));
         named(|file, path| file.new_path == path).or_else(|| named(|file, path| file.old_path == path))
+    }
+
+    /// A number that is the same for diffs with the same files, hunks and lines, whatever stands in them.
+    pub fn shape(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        for file in &self.files {
+            (file.status, file.is_binary, file.hunks.len()).hash(&mut hasher);
+            for hunk in &file.hunks {
+                (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines).hash(&mut hasher);
+                (hunk.additions, hunk.deletions).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
     }
 
     pub fn additions(&self) -> u64 {

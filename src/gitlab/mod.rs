@@ -3,6 +3,7 @@
 mod diff;
 mod explain;
 mod http;
+mod issues;
 mod repository;
 mod tls;
 mod wire;
@@ -258,14 +259,17 @@ impl Client {
         let mut request = Request::get(self.path("/notes"));
         request.query = vec![("sort", "asc".into()), ("order_by", "created_at".into())];
         let what = format!("read the notes of {}", self.name());
-        Ok(self.pages::<wire::Note>(request, PER_PAGE, &what).await?.into_iter().map(Note::from).collect())
+        // An internal note is for members only: nothing behind this door ever sees one.
+        let rows = self.pages::<wire::Note>(request, PER_PAGE, &what).await?.into_iter();
+        Ok(rows.filter(|note| !note.is_internal()).map(Note::from).collect())
     }
 
     /// Every discussion, oldest first.
     pub async fn discussions(&self) -> Result<Vec<Discussion>> {
         let what = format!("read the discussions of {}", self.name());
         let rows = self.pages::<wire::Discussion>(Request::get(self.path("/discussions")), PER_PAGE, &what).await?;
-        Ok(rows.into_iter().map(Discussion::from).collect())
+        let public = rows.into_iter().map(Discussion::from);
+        Ok(public.filter(|discussion| !discussion.notes.is_empty()).collect())
     }
 
     /// The user, the merge request and all that was said, read at the same time.

@@ -169,6 +169,18 @@ pub(super) struct Note {
     resolved: bool,
     #[serde(default)]
     position: Option<NotePosition>,
+    #[serde(default, deserialize_with = "or_default")]
+    internal: bool,
+    /// What older versions call it.
+    #[serde(default, deserialize_with = "or_default")]
+    confidential: bool,
+}
+
+impl Note {
+    /// Only members may read it.
+    pub(super) fn is_internal(&self) -> bool {
+        self.internal || self.confidential
+    }
 }
 
 #[derive(Deserialize)]
@@ -227,7 +239,8 @@ pub(super) struct Discussion {
 
 impl From<Discussion> for super::Discussion {
     fn from(wire: Discussion) -> Self {
-        Self { id: wire.id, notes: wire.notes.into_iter().map(super::Note::from).collect() }
+        let public = wire.notes.into_iter().filter(|note| !note.is_internal());
+        Self { id: wire.id, notes: public.map(super::Note::from).collect() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
+use super::passes::Passes;
 use super::{Request, chars};
 use crate::contracts::{
     Anchors, DiffBundle, DiffSource, FileEntry, Fingerprint, RawDiff, RedactionMatch, RedactionReport, Side,
@@ -12,6 +13,7 @@ use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
 use crate::diff::{Diff, FileDiff, FileStatus, attributes};
 use crate::error::{Error, Failure, Result};
+use crate::passes::{self, Bounds};
 use crate::policy;
 use crate::prepare::{self, Prepared, Rules};
 use crate::redact::{self, Output, Redacted};
@@ -25,6 +27,24 @@ pub(super) struct Change {
     pub(super) source: DiffSource,
     pub(super) text: Redacted,
     pub(super) redaction: RedactionReport,
+    /// The shape of the diff before anything was removed from it.
+    shape: u64,
+}
+
+impl Change {
+    /// The files, hunks and lines of the change: those it had before its secrets were removed.
+    pub(super) fn diff(&self) -> Result<Diff<'_>> {
+        let diff = parse(self.text.as_str().as_bytes())?;
+        if diff.shape() == self.shape { Ok(diff) } else { Err(broken("the diff without its secrets")) }
+    }
+}
+
+/// A patch that does not add up is not sent: a reader would take its lines for others.
+fn broken(what: &str) -> Error {
+    Error::Redaction(
+        Failure::new(format!("{what} does not add up to the diff it was made of; nothing was sent"))
+            .help("this is a bug in diffsan: please report it, with the shape of the change if you can"),
+    )
 }
 
 pub(super) fn redact(run: &Run, request: &Request, fetched: Fetched) -> Result<Change> {
@@ -41,6 +61,7 @@ pub(super) fn redact(run: &Run, request: &Request, fetched: Fetched) -> Result<C
         RawDiff::Off => {}
     }
     let diff = parsed.map_err(|error| parse_error(&error))?;
+    let shape = diff.shape();
     let bundle = DiffBundle { source: source.clone(), files: diff.files.iter().map(entry).collect() };
     run.workdir.json(Artifact::Diff, &bundle)?;
     run.events.emit(Event::DiffFetched {
@@ -57,10 +78,10 @@ pub(super) fn redact(run: &Run, request: &Request, fetched: Fetched) -> Result<C
         redaction_token: redact::TOKEN.into(),
     };
     run.workdir.json(Artifact::Redaction, &report)?;
-    Ok(Change { fingerprint, source, text: redaction.bytes.to_text(), redaction: report })
+    Ok(Change { fingerprint, source, text: redaction.bytes.into_text(), redaction: report, shape })
 }
 
-pub(super) fn parse(text: &[u8]) -> Result<Diff<'_>> {
+fn parse(text: &[u8]) -> Result<Diff<'_>> {
     Diff::parse(text).map_err(|error| parse_error(&error))
 }
 
@@ -104,7 +125,7 @@ pub(super) async fn prepare(
     request: &Request,
     change: &Change,
     diff: &Diff<'_>,
-) -> Result<(Prepared, Anchors)> {
+) -> Result<(Prepared, Anchors, Passes)> {
     run.stage("prepare");
     let config = &request.loaded.config;
     let marks = match change.source.kind.as_str() {
@@ -121,16 +142,27 @@ pub(super) async fn prepare(
         _ => BTreeMap::new(),
     };
     let rules = Rules::new(&config.limits, &config.truncation, marks);
-    let mut prepared = prepare::prepare(change.text.as_str(), diff, &rules).map_err(|error| {
+    let bad_glob = |error: prepare::GlobError| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
-    })?;
-    // The prompt is scanned as a whole later; scanning its diff by itself first keeps the two equal.
-    prepared.text = run.engine.redact(Output::Prompt, &prepared.text).into_string();
+    };
+    let bounds =
+        Bounds { max_chars: rules.max_diff_chars, max_files: rules.max_files, max_passes: rules.max_passes, parts: 1 };
+    let division = passes::divide(diff, &prepare::candidates(diff, &rules).map_err(bad_glob)?, &bounds);
+    let (mut prepared, texts) =
+        prepare::prepare_passes(change.text.as_str(), diff, &rules, &division).map_err(bad_glob)?;
+    let clean = |text: &String| run.engine.redact_scanned_diff(Output::Prompt, text).into_string();
+    let texts: Vec<String> = texts.iter().map(clean).collect();
+    prepared.text = texts.concat();
+    run.workdir.text(Artifact::PreparedDiff, &run.engine.redact_scanned_diff(Output::Artifact, &prepared.text))?;
+    if !prepared.adds_up(diff) {
+        return Err(broken("the prepared diff"));
+    }
     let progress = run.progress();
     prepared.add_unavailable(&progress.unavailable, progress.incomplete.as_deref());
+    // What policy sets aside is not missed.
+    run.note(|progress| progress.elsewhere.retain(|(path, _)| !prepared.report.ignored_paths.contains(path)));
     let anchors = prepared.anchors(diff);
     run.note(|progress| progress.coverage = prepared.report.coverage.clone());
-    run.workdir.text(Artifact::PreparedDiff, &run.engine.redact(Output::Artifact, &prepared.text))?;
     run.workdir.json(Artifact::Truncation, &prepared.report)?;
     run.workdir.json(Artifact::Anchors, &anchors)?;
     run.events.emit(Event::DiffPrepared {
@@ -141,5 +173,5 @@ pub(super) async fn prepare(
         files: prepared.report.final_files,
         ignored: prepared.report.ignored_total,
     });
-    Ok((prepared, anchors))
+    Ok((prepared, anchors, Passes { division, texts }))
 }

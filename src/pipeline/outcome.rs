@@ -1,8 +1,11 @@
 //! What becomes of an answer: checked, planned, posted and reported.
 
 use super::asking::Asked;
+use super::caller::Caller;
 use super::{About, Request, client_config};
-use crate::contracts::{AgentKind, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts};
+use crate::contracts::{
+    AgentKind, AgentRun, CheckCode, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
+};
 use crate::diff::Diff;
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::Client;
@@ -19,17 +22,19 @@ use crate::{validate, verdict};
 pub(super) struct Reviewed {
     pub(super) review: ReviewOutput,
     pub(super) validation: Validation,
+    /// How the agent ran.
+    pub(super) run: AgentRun,
 }
 
 /// Keeps what holds of the answer.
 pub(super) fn validate(
-    run: &Run,
-    request: &Request,
+    caller: &Caller<'_>,
     agent: AgentKind,
     asked: Asked,
     diff: &Diff<'_>,
     about: &About<'_>,
 ) -> Result<Reviewed> {
+    let (run, request) = (caller.run, caller.request);
     run.stage("validate");
     let config = &request.loaded.config;
     let top = crate::config::repository_top(&request.current);
@@ -46,23 +51,39 @@ pub(super) fn validate(
             token_usage: asked.run.token_usage.clone(),
             truncated: about.prepared.report.truncated,
             redaction_found: about.change.redaction.found,
+            second_look: None,
+            calls: Vec::new(),
         },
     };
-    run.workdir.json(Artifact::Validation, &checked.validation)?;
-    run.workdir.json(Artifact::Review, &review)?;
-    run.note(|progress| {
-        progress.reviewed = true;
-        progress.token_usage = Some(asked.run.token_usage);
-        progress.counts = count(&review, &checked.validation);
-        progress.worst = worst(&review);
-    });
     run.events.emit(Event::ReviewValidated {
         findings: review.findings.len() as u64,
         truncated: review.meta.truncated,
         rejected: checked.validation.rejected.len() as u64,
         unplaced: review.findings.iter().filter(|finding| finding.unplaced.is_some()).count() as u64,
     });
-    Ok(Reviewed { review, validation: checked.validation })
+    let mut reviewed = Reviewed { review, validation: checked.validation, run: asked.run };
+    record(caller, &mut reviewed)?;
+    Ok(reviewed)
+}
+
+/// Writes the review down as it stands, with what it has cost so far.
+pub(super) fn record(caller: &Caller<'_>, reviewed: &mut Reviewed) -> Result<()> {
+    let run = caller.run;
+    let (calls, usage) = (caller.calls(), caller.usage());
+    reviewed.review.meta.calls.clone_from(&calls);
+    reviewed.review.meta.token_usage.clone_from(&usage);
+    reviewed.run.calls = calls;
+    reviewed.run.token_usage.clone_from(&usage);
+    run.workdir.json(Artifact::AgentRun, &reviewed.run)?;
+    run.workdir.json(Artifact::Validation, &reviewed.validation)?;
+    run.workdir.json(Artifact::Review, &reviewed.review)?;
+    run.note(|progress| {
+        progress.reviewed = true;
+        progress.token_usage = Some(usage);
+        progress.counts = count(&reviewed.review, &reviewed.validation);
+        progress.worst = worst(&reviewed.review);
+    });
+    Ok(())
 }
 
 /// Id of the finding to read first.
@@ -72,9 +93,12 @@ fn worst(review: &ReviewOutput) -> Option<String> {
 }
 
 pub(super) fn count(review: &ReviewOutput, validation: &Validation) -> VerdictCounts {
+    let is_dropped = |code| matches!(code, CheckCode::Refuted | CheckCode::Trivial);
+    let dropped = validation.rejected.iter().filter(|rejected| is_dropped(rejected.reason.code)).count() as u64;
     let mut counts = VerdictCounts {
         findings: review.findings.len() as u64,
-        rejected: validation.rejected.len() as u64,
+        rejected: validation.rejected.len() as u64 - dropped,
+        dropped,
         ..VerdictCounts::default()
     };
     for finding in &review.findings {
@@ -185,6 +209,7 @@ pub(super) fn report(
 ) -> Result<()> {
     run.stage("report");
     let events = run.workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let context = run.workdir.read(&Artifact::Context.file_name()).unwrap_or_default();
     let shown = Shown {
         record: run.record(posted.as_ref().err()),
         review: reviewed.review,
@@ -195,6 +220,7 @@ pub(super) fn report(
         plan: Some(plan),
         post: run.workdir.read_json(Artifact::PostResults)?,
         events: String::from_utf8_lossy(&events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+        context: String::from_utf8_lossy(&context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
     };
     write_reports(&run.workdir, &run.engine, &shown)
 }

@@ -39,7 +39,7 @@ impl Repository {
             .prefix("diffsan-policy-")
             .tempdir()
             .map_err(|error| format!("no private folder can be made: {error}"))?;
-        let git = Git::new(folder.path(), &elsewhere(env));
+        let git = Git::new(folder.path(), &elsewhere(env).with("GIT_DIR", folder.path()));
         git.run(&["init", "--quiet", "--bare", "--template="]).await.map_err(|error| error.to_string())?;
         let mut settings = std::fs::OpenOptions::new()
             .append(true)

@@ -1,6 +1,7 @@
 //! What is written to a merge request: places, bodies, and the plan that lists them.
 
 pub mod guards;
+mod looked;
 pub mod plan;
 pub mod position;
 pub mod render;

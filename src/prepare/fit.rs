@@ -52,6 +52,11 @@ pub(super) fn fit(diff: &Diff<'_>, ranked: &[(usize, Rank)], rules: &Rules) -> V
     files.into_iter().map(Share::finish).collect()
 }
 
+/// What a file would take in full.
+pub(super) fn cost(file: &FileDiff<'_>, rules: &Rules) -> usize {
+    Share::new(0, 0, file, rules).cost()
+}
+
 /// The order of machine-made files, for which nothing is held back.
 const LAST_ORDER: usize = 3;
 

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::contracts::{Anchors, Coverage, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
+use crate::contracts::{Anchors, Coverage, LeftOut, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
 use crate::diff::attributes::Mark;
-use crate::diff::{Diff, FileDiff, anchor};
+use crate::diff::{Diff, FileDiff, Hunk, anchor};
+use crate::passes::{Candidate, Division, Pass};
 
 mod cut;
 mod fit;
 mod rank;
 
-pub use rank::GlobError;
+pub use rank::{GlobError, globs};
 
 use cut::Cut;
 use fit::{Fitted, Taken};
@@ -19,12 +20,16 @@ use rank::{Rank, Sorter, Verdict};
 /// Most entries of a list in `truncation.json`; the totals stand beside the lists.
 pub const MAX_LISTED: usize = 500;
 
+/// Why hunks were not reviewed although they were shown.
+const FAILED_PASS: &str = "failed_pass";
+
 /// What to ignore, what to show first, and how much of it.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     pub max_diff_chars: usize,
     pub max_files: usize,
     pub max_hunks_per_file: usize,
+    pub max_passes: usize,
     pub priority_extensions: Vec<String>,
     pub depriority_extensions: Vec<String>,
     pub include_extensions: Option<Vec<String>>,
@@ -55,6 +60,10 @@ pub enum Fate {
     },
     Ignored(Ignored),
     Dropped(Limit),
+    /// The agent is told that the file changed; there is no text to show.
+    Binary,
+    /// The pass that showed it has no answer.
+    Failed,
 }
 
 /// Which setting set a file aside.
@@ -70,6 +79,7 @@ pub enum Limit {
     Files,
     Hunks,
     Chars,
+    Passes,
 }
 
 impl Rules {
@@ -78,6 +88,7 @@ impl Rules {
             max_diff_chars: limits.max_diff_chars.get(),
             max_files: limits.max_files.get(),
             max_hunks_per_file: limits.max_hunks_per_file.get(),
+            max_passes: limits.max_passes.get(),
             priority_extensions: truncation.priority_extensions.clone(),
             depriority_extensions: truncation.depriority_extensions.clone(),
             include_extensions: truncation.include_extensions.clone(),
@@ -87,21 +98,48 @@ impl Rules {
     }
 }
 
-/// Picks what the agent is shown. `text` is the redacted diff and `diff` its parse.
+/// Picks what the agent is shown, in one prompt. `text` is the redacted diff and `diff` its parse.
 pub fn prepare(text: &str, diff: &Diff<'_>, rules: &Rules) -> Result<Prepared, GlobError> {
-    let sorter = Sorter::new(rules)?;
-    let verdicts: Vec<Verdict> = diff.files.iter().map(|file| sorter.judge(file)).collect();
-    let mut ranked: Vec<(usize, Rank)> = verdicts
-        .iter()
-        .enumerate()
-        .filter_map(|(index, verdict)| match verdict {
-            Verdict::Review(rank) => Some((index, *rank)),
-            Verdict::Ignore(_) => None,
+    let all = Pass { files: (0..diff.files.len()).collect(), cost: 0 };
+    let division = Division { passes: vec![all], left_out: Vec::new() };
+    prepare_passes(text, diff, rules, &division).map(|(prepared, _)| prepared)
+}
+
+/// The files that may be shown, with what each would take in full.
+pub fn candidates(diff: &Diff<'_>, rules: &Rules) -> Result<Vec<Candidate>, GlobError> {
+    let (_, ranked) = ranked(diff, rules)?;
+    let candidate = |(index, rank): &(usize, Rank)| Candidate {
+        index: *index,
+        order: rank.order(),
+        cost: fit::cost(&diff.files[*index], rules),
+    };
+    Ok(ranked.iter().map(candidate).collect())
+}
+
+/// Picks what the agent is shown in each pass, each within the limits; the first value is over all of them.
+pub fn prepare_passes(
+    text: &str,
+    diff: &Diff<'_>,
+    rules: &Rules,
+    division: &Division,
+) -> Result<(Prepared, Vec<String>), GlobError> {
+    let (verdicts, ranked) = ranked(diff, rules)?;
+    let mut in_pass = vec![usize::MAX; diff.files.len()];
+    for (number, pass) in division.passes.iter().enumerate() {
+        pass.files.iter().for_each(|index| in_pass[*index] = number);
+    }
+    let fitted: Vec<Vec<Fitted>> = (0..division.passes.len())
+        .map(|number| {
+            let own = ranked.iter().filter(|(index, _)| in_pass[*index] == number);
+            let kept: Vec<(usize, Rank)> = own.take(rules.max_files).copied().collect();
+            fit::fit(diff, &kept, rules)
         })
         .collect();
-    ranked.sort_by_key(|(index, rank)| (rank.order(), *index));
-    let kept = &ranked[..ranked.len().min(rules.max_files)];
-    let fitted = fit::fit(diff, kept, rules);
+    let texts: Vec<String> = fitted
+        .iter()
+        .map(|files| files.iter().map(|file| render(&diff.files[file.index], file)).collect::<String>())
+        .collect();
+    let fitted: Vec<Fitted> = fitted.into_iter().flatten().collect();
 
     let mut fates: Vec<Vec<Fate>> = diff
         .files
@@ -115,16 +153,78 @@ pub fn prepare(text: &str, diff: &Diff<'_>, rules: &Rules) -> Result<Prepared, G
             vec![fate; file.hunks.len().max(1)]
         })
         .collect();
+    for index in &division.left_out {
+        fates[*index].fill(Fate::Dropped(Limit::Passes));
+    }
     for file in &fitted {
         fates[file.index] = file.fates(&diff.files[file.index]);
     }
-    let text_out: String = fitted.iter().map(|file| render(&diff.files[file.index], file)).collect();
+    for (file, fates) in diff.files.iter().zip(&mut fates).filter(|(file, _)| file.is_binary) {
+        debug_assert!(file.hunks.is_empty());
+        fates.iter_mut().filter(|fate| **fate == Fate::Sent).for_each(|fate| *fate = Fate::Binary);
+    }
+    let text_out: String = texts.concat();
     let included = fitted.iter().filter(|file| file.included).map(|file| diff.files[file.index].path().to_owned());
     let report = Reporter { diff, rules, verdicts: &verdicts, fates: &fates }.report(text, &text_out, included);
-    Ok(Prepared { text: text_out, report, fates })
+    Ok((Prepared { text: text_out, report, fates }, texts))
+}
+
+/// What is to be done with each file, and those that are not ignored, best first.
+type Ranked = (Vec<Verdict>, Vec<(usize, Rank)>);
+
+/// The files that are not ignored, best first, beside what is to be done with each.
+fn ranked(diff: &Diff<'_>, rules: &Rules) -> Result<Ranked, GlobError> {
+    let sorter = Sorter::new(rules)?;
+    let verdicts: Vec<Verdict> = diff.files.iter().map(|file| sorter.judge(file)).collect();
+    let mut ranked: Vec<(usize, Rank)> = verdicts
+        .iter()
+        .enumerate()
+        .filter_map(|(index, verdict)| match verdict {
+            Verdict::Review(rank) => Some((index, *rank)),
+            Verdict::Ignore(_) => None,
+        })
+        .collect();
+    ranked.sort_by_key(|(index, rank)| (rank.order(), *index));
+    Ok((verdicts, ranked))
 }
 
 impl Prepared {
+    /// Says of files that the pass which showed them has no answer: they were not reviewed.
+    pub fn lose(&mut self, diff: &Diff<'_>, files: &[usize], pass: usize) {
+        let coverage = &mut self.report.coverage;
+        for index in files {
+            let (Some(fates), Some(file)) = (self.fates.get_mut(*index), diff.files.get(*index)) else { continue };
+            let mut shown = false;
+            let is_listed = fates.iter().any(|fate| fate.left_out().is_some());
+            for fate in fates.iter_mut() {
+                match fate {
+                    Fate::Sent => coverage.hunks_sent -= 1,
+                    Fate::Cut { .. } => coverage.hunks_cut -= 1,
+                    _ => continue,
+                }
+                *fate = Fate::Failed;
+                shown = true;
+                coverage.hunks_dropped += 1;
+                *coverage.reasons.entry(FAILED_PASS.to_owned()).or_default() += 1;
+            }
+            if shown {
+                if !is_listed {
+                    coverage.leave_out(file.path(), LeftOut::FailedPass);
+                }
+                self.report.truncated = true;
+                self.report.items_total += 1;
+                self.report.final_files = self.report.final_files.saturating_sub(1);
+                if self.report.items.len() < MAX_LISTED {
+                    self.report.items.push(TruncationItem {
+                        kind: "file".into(),
+                        path: Some(file.path().to_owned()),
+                        details: format!("Not reviewed: pass {pass} failed"),
+                    });
+                }
+            }
+        }
+    }
+
     /// How many lines of a hunk, from its first, the agent is shown.
     pub fn lines_sent(&self, file: usize, hunk: usize) -> usize {
         match self.fates.get(file).and_then(|hunks| hunks.get(hunk)) {
@@ -134,6 +234,16 @@ impl Prepared {
         }
     }
 
+    /// Whether the text, read as a diff, has the files and hunks that are said to be sent.
+    pub fn adds_up(&self, diff: &Diff<'_>) -> bool {
+        let is_sent = |fate: &&Fate| matches!(fate, Fate::Sent | Fate::Cut { .. } | Fate::Binary);
+        let sent = |fates: &[Fate]| fates.iter().filter(is_sent).count();
+        let hunks = diff.files.iter().zip(&self.fates).filter(|(file, _)| !file.hunks.is_empty());
+        let hunks: usize = hunks.map(|(_, fates)| sent(fates)).sum();
+        let files = self.fates.iter().filter(|fates| sent(fates) > 0).count();
+        Diff::parse(self.text.as_bytes()).is_ok_and(|shown| shown.files.len() == files && shown.hunk_count() == hunks)
+    }
+
     /// Files that GitLab did not hand out count as left out, each with its reason.
     pub fn add_unavailable(&mut self, files: &[(String, String)], incomplete: Option<&str>) {
         let coverage = &mut self.report.coverage;
@@ -141,6 +251,9 @@ impl Prepared {
             coverage.hunks_total += 1;
             coverage.hunks_unavailable += 1;
             *coverage.reasons.entry(format!("unavailable: {reason}")).or_default() += 1;
+        }
+        for (path, _) in files {
+            coverage.leave_out(path, LeftOut::Unavailable);
         }
         self.report.original_files += files.len() as u64;
         let items = files.iter().map(|(path, reason)| TruncationItem {
@@ -157,13 +270,48 @@ impl Prepared {
         }
     }
 
-    /// The change blocks of the diff, with those marked that the agent is shown in full.
+    /// The change as far as the agent is shown it: the offline checks look at nothing else.
+    pub fn shown<'d>(&self, diff: &Diff<'d>) -> Diff<'d> {
+        let mut shown = Diff::default();
+        for (index, file) in diff.files.iter().enumerate() {
+            let hunks =
+                file.hunks.iter().enumerate().filter_map(|(number, hunk)| match self.lines_sent(index, number) {
+                    0 => None,
+                    lines => Some(Hunk { bytes: cut::first_lines(hunk.bytes, lines), ..hunk.clone() }),
+                });
+            let hunks: Vec<_> = hunks.collect();
+            let is_named = self.fates.get(index).is_some_and(|fates| fates.contains(&Fate::Sent));
+            if is_named || !hunks.is_empty() {
+                shown.files.push(FileDiff { hunks, ..file.clone() });
+            }
+        }
+        shown
+    }
+
+    /// The change blocks of the hunks that the agent is shown, with those marked that it is shown in full.
     pub fn anchors(&self, diff: &Diff<'_>) -> Anchors {
-        let anchors = anchor::anchors(diff).into_iter().map(|anchor::Anchor { mut entry, place }| {
+        let is_shown = |fate: &Fate| matches!(fate, Fate::Sent | Fate::Cut { .. });
+        let has_shown = |file: usize| self.fates.get(file).is_some_and(|fates| fates.iter().any(is_shown));
+        let blocks = anchor::anchors_of(diff, has_shown).into_iter();
+        let blocks = blocks.filter(|block| self.lines_sent(block.place.file, block.place.hunk) > 0);
+        let anchors = blocks.map(|anchor::Anchor { mut entry, place }| {
             entry.in_prompt = place.lines.end <= self.lines_sent(place.file, place.hunk);
             entry
         });
         Anchors { snapshot: anchor::snapshot_id(&self.text), anchors: anchors.collect() }
+    }
+}
+
+impl Fate {
+    /// Why something of the file was not reviewed.
+    fn left_out(&self) -> Option<LeftOut> {
+        match self {
+            Self::Sent => None,
+            Self::Ignored(_) => Some(LeftOut::Ignored),
+            Self::Binary => Some(LeftOut::Binary),
+            Self::Cut { .. } | Self::Dropped(_) => Some(LeftOut::Limit),
+            Self::Failed => Some(LeftOut::FailedPass),
+        }
     }
 }
 
@@ -184,6 +332,7 @@ impl Limit {
             Self::Files => "max_files",
             Self::Hunks => "max_hunks_per_file",
             Self::Chars => "max_diff_chars",
+            Self::Passes => "max_passes",
         }
     }
 
@@ -192,6 +341,7 @@ impl Limit {
             Self::Files => rules.max_files,
             Self::Hunks => rules.max_hunks_per_file,
             Self::Chars => rules.max_diff_chars,
+            Self::Passes => rules.max_passes,
         }
     }
 
@@ -264,7 +414,7 @@ impl Reporter<'_> {
             ignored_total,
             included_paths,
             included_total,
-            coverage: coverage(self.fates),
+            coverage: coverage(self.diff, self.fates),
         }
     }
 
@@ -278,7 +428,9 @@ impl Reporter<'_> {
                 items.push(TruncationItem { kind: kind.to_owned(), path: Some(file.path().to_owned()), details });
             };
             if fates.iter().all(|fate| matches!(fate, Fate::Dropped(_))) {
-                let limit = if fates.contains(&Fate::Dropped(Limit::Files)) { Limit::Files } else { Limit::Chars };
+                let whole =
+                    [Limit::Files, Limit::Passes].into_iter().find(|limit| fates.contains(&Fate::Dropped(*limit)));
+                let limit = whole.unwrap_or(Limit::Chars);
                 add("file", dropped_file(*rank, &limit.named(self.rules)));
                 continue;
             }
@@ -311,8 +463,13 @@ fn dropped_file(rank: Rank, limit: &str) -> String {
     }
 }
 
-fn coverage(fates: &[Vec<Fate>]) -> Coverage {
+fn coverage(diff: &Diff<'_>, fates: &[Vec<Fate>]) -> Coverage {
     let mut coverage = Coverage::default();
+    for (file, fates) in diff.files.iter().zip(fates) {
+        if let Some(why) = fates.iter().filter_map(Fate::left_out).max() {
+            coverage.leave_out(file.path(), why);
+        }
+    }
     for fate in fates.iter().flatten() {
         coverage.hunks_total += 1;
         let (counter, reason) = match fate {
@@ -320,6 +477,8 @@ fn coverage(fates: &[Vec<Fate>]) -> Coverage {
             Fate::Cut { .. } => (&mut coverage.hunks_cut, Some(Limit::Chars.key())),
             Fate::Ignored(why) => (&mut coverage.hunks_ignored, Some(why.key())),
             Fate::Dropped(limit) => (&mut coverage.hunks_dropped, Some(limit.key())),
+            Fate::Binary => (&mut coverage.hunks_binary, Some("binary")),
+            Fate::Failed => (&mut coverage.hunks_dropped, Some(FAILED_PASS)),
         };
         *counter += 1;
         match reason.map(|reason| (reason, coverage.reasons.get_mut(reason))) {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::contracts::{Anchors, Fingerprint, PriorDigest, TruncationReport, Verbosity};
 use crate::diff::Diff;
+use crate::passes::Elsewhere;
 use crate::redact::TOKEN;
 use crate::validate::{ParseProblems, schema};
 use fence::Fence;
@@ -12,7 +13,13 @@ mod digest;
 mod fence;
 mod index;
 mod lenses;
+mod look;
+mod rules;
 mod text;
+
+pub use rules::{Rule, rules};
+
+pub use look::{LookInput, again as look_again, build as build_look};
 
 /// Which wording this is; it goes up when what an agent is told changes its meaning. 0.1.0 had 1.
 pub const VERSION: u32 = 2;
@@ -37,6 +44,8 @@ pub struct PromptInput<'a> {
     pub custom_instructions: &'a str,
     /// Replaces the role and the guidance, nothing else.
     pub template: Option<&'a str>,
+    /// Which part of the change this is; none when it is all there is.
+    pub pass: Option<PassNote<'a>>,
     pub truncation: &'a TruncationReport,
     /// A secret was removed from the diff.
     pub redaction_found: bool,
@@ -51,6 +60,16 @@ pub struct PromptInput<'a> {
     pub anchors: &'a Anchors,
     /// Most characters the agent takes; extras go before anything of the change does.
     pub max_chars: Option<usize>,
+}
+
+/// One pass of several.
+#[derive(Debug, Clone, Copy)]
+pub struct PassNote<'a> {
+    /// Counts from 1.
+    pub number: usize,
+    pub of: usize,
+    /// The files of the others.
+    pub elsewhere: &'a [Elsewhere],
 }
 
 /// What was asked for: an issue that the merge request closes.
@@ -112,6 +131,7 @@ struct Foreign {
     rules: String,
     issues: String,
     left_out: String,
+    elsewhere: String,
     digest: String,
     lines: Option<String>,
 }
@@ -125,6 +145,7 @@ fn compose(input: &PromptInput<'_>, extras: Extras) -> String {
         rules: clip(input.rules.trim(), 20_000),
         issues: if extras.issues { issues(input.issues) } else { String::new() },
         left_out: left_out(input.truncation),
+        elsewhere: input.pass.map(|pass| elsewhere(pass.elsewhere)).unwrap_or_default(),
         digest: if extras.digest { digest::render(input.digest) } else { String::new() },
         lines: diff
             .as_ref()
@@ -139,6 +160,7 @@ fn compose(input: &PromptInput<'_>, extras: Extras) -> String {
         &foreign.rules,
         &foreign.issues,
         &foreign.left_out,
+        &foreign.elsewhere,
         &foreign.digest,
         input.diff,
         foreign.lines.as_deref().unwrap_or_default(),
@@ -201,6 +223,9 @@ fn guidance(out: &mut String, input: &PromptInput<'_>) {
 }
 
 fn data(out: &mut String, input: &PromptInput<'_>, foreign: &Foreign, fence: &Fence) {
+    if let Some(pass) = input.pass {
+        let _ = writeln!(out, "{}{}", text::pass(pass.number, pass.of), fence.data("other parts", &foreign.elsewhere));
+    }
     if input.truncation.truncated {
         let report = input.truncation;
         out.push_str(&text::partial(report.final_files, report.original_files));
@@ -262,6 +287,24 @@ fn issues(issues: &[Issue]) -> String {
         let _ = writeln!(text, "and {} more", issues.len() - LISTED);
     }
     clip(text.trim_end(), 10_000)
+}
+
+/// The files of the other passes, and what they do to names that this one uses.
+fn elsewhere(files: &[Elsewhere]) -> String {
+    const LISTED: usize = 200;
+    let mut text = String::new();
+    // What touches this pass comes first, for the list may be cut.
+    let mut files: Vec<&Elsewhere> = files.iter().collect();
+    files.sort_by_key(|file| file.touched.is_empty());
+    for file in files.iter().take(LISTED) {
+        let does = if file.touched.is_empty() { String::new() } else { format!(": {}", file.touched.join(", ")) };
+        let (path, pass) = (one_line(&file.path, 200), file.pass);
+        let _ = writeln!(text, "part {pass}: {path} (+{} -{}){}", file.additions, file.deletions, one_line(&does, 300));
+    }
+    if files.len() > LISTED {
+        let _ = writeln!(text, "and {} more", files.len() - LISTED);
+    }
+    clip(&text, 12_000)
 }
 
 fn one_line(text: &str, limit: usize) -> String {

@@ -6,21 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::file_kind::FileKind;
 use super::known::{self, Known};
-use super::places::Places;
 use super::scan::{self, Scratch};
 use super::span::{self, Name, Region, Span};
 use super::text::{Redacted, RedactedBytes};
-use super::walk::{self, Section, Walked};
-use super::{TOKEN, chance};
+use super::{TOKEN, again, structure};
 
-/// Smaller diffs are read by one thread.
-const THREAD_BYTES: usize = 1 << 20;
-/// A hash of a shorter secret would give it away.
-const HASHABLE: usize = 12;
+/// How often what is left is read again, should every look find more.
+pub(super) const ROUNDS: usize = 6;
 const PATTERN_SIZE: usize = 1 << 20;
 
 /// What the user has decided about secrets.
@@ -107,10 +102,10 @@ pub enum EngineError {
 /// Removes secrets; one for the whole run, shared by all threads.
 #[derive(Debug)]
 pub struct Engine {
-    enabled: bool,
+    pub(super) enabled: bool,
     extra: Vec<Regex>,
     allow: Vec<Regex>,
-    allow_paths: GlobSet,
+    pub(super) allow_paths: GlobSet,
     memory: RwLock<Memory>,
     audit: Mutex<BTreeMap<Output, BTreeMap<String, u64>>>,
 }
@@ -158,32 +153,6 @@ impl Engine {
         engine
     }
 
-    /// Removes the secrets of a unified diff: same lines, same prefixes, same headers. What it finds is known from then on.
-    pub fn redact_diff(&self, raw: &[u8]) -> DiffRedaction {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        self.redact_diff_with(raw, threads)
-    }
-
-    /// Likewise, with so many threads at most.
-    pub fn redact_diff_with(&self, raw: &[u8], threads: usize) -> DiffRedaction {
-        let parts = walk::cuts(raw, if raw.len() < THREAD_BYTES { 1 } else { threads.max(1) });
-        let read = in_parallel(&parts, |start, end| self.read_part(raw, start, end));
-        let mut spans: Vec<Span> = read.iter().flat_map(|part| part.spans.iter().copied()).collect();
-        span::union(&mut spans);
-        self.learn_all(spans.iter().filter_map(|span| worth_learning(span, raw)));
-        let known = self.known();
-        if !known.is_empty() {
-            for found in in_parallel(&parts, |start, end| known_spans(&known, raw, start, end)) {
-                spans.extend(found);
-            }
-            span::union(&mut spans);
-        }
-        let walked: Vec<&Walked> = read.iter().map(|part| &part.walked).collect();
-        let matches = self.matches(raw, &spans, &walked);
-        self.count(Output::Prompt, spans.iter().map(|span| span.name));
-        DiffRedaction { bytes: RedactedBytes::new(replace(raw, &spans)), matches }
-    }
-
     /// Removes the secrets of any other text.
     pub fn redact(&self, output: Output, text: &str) -> Redacted {
         let spans = self.spans(text.as_bytes());
@@ -191,10 +160,7 @@ impl Engine {
         if spans.is_empty() {
             return Redacted::new(text.to_owned());
         }
-        let bytes = replace(text.as_bytes(), &spans);
-        Redacted::new(
-            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        )
+        text_of(again::replace(text.as_bytes(), &spans))
     }
 
     /// Removes only values that are known by now, for a text put together from redacted parts: rules that read one part
@@ -203,11 +169,9 @@ impl Engine {
         let mut spans = Vec::new();
         self.known().find(text.as_bytes(), &mut spans);
         span::union(&mut spans);
+        spans.retain_mut(|span| structure::keep_sign(text.as_bytes(), span));
         self.count(output, spans.iter().map(|span| span.name));
-        let bytes = replace(text.as_bytes(), &spans);
-        Redacted::new(
-            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        )
+        text_of(again::replace(text.as_bytes(), &spans))
     }
 
     /// [`Engine::redact`] for bytes; what is not UTF-8 becomes the replacement character.
@@ -220,14 +184,15 @@ impl Engine {
     pub fn redact_file(&self, path: &str, text: &str) -> FileRedaction {
         let bytes = text.as_bytes();
         let allowed = !self.allow_paths.is_empty() && self.allow_paths.is_match(path);
-        let mut spans = Vec::new();
-        if self.enabled && !allowed {
+        let spans = if allowed {
+            let mut spans = Vec::new();
+            self.known().find(bytes, &mut spans);
+            span::union(&mut spans);
+            spans
+        } else {
             let kind = FileKind::of(path.as_bytes());
-            let region = Region { bytes, prefix: 0, kind, path: path.as_bytes() };
-            self.read_region(&region, &mut Scratch::default(), &mut spans);
-        }
-        self.known().find(bytes, &mut spans);
-        span::union(&mut spans);
+            self.region_spans(&Region { bytes, prefix: 0, kind, path: path.as_bytes(), side: Side::New })
+        };
         let spans: Vec<Span> = spans.iter().flat_map(|span| in_lines(bytes, span)).collect();
         let (mut removed, mut line, mut at) = (Vec::with_capacity(spans.len()), 1_u32, 0);
         for span in &spans {
@@ -235,9 +200,7 @@ impl Engine {
             at = span.start;
             removed.push((line, span.name.text()));
         }
-        let clean = String::from_utf8(replace(bytes, &spans));
-        let clean = clean.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        FileRedaction { text: Redacted::new(clean), removed }
+        FileRedaction { text: text_of(again::replace(bytes, &spans)), removed }
     }
 
     /// Adds removals to the record of an output.
@@ -259,22 +222,52 @@ impl Engine {
         self.audit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn spans(&self, text: &[u8]) -> Vec<Span> {
+    pub(super) fn spans(&self, text: &[u8]) -> Vec<Span> {
+        self.region_spans(&Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"", side: Side::New })
+    }
+
+    /// Rules and known values, until nothing more is found in what is left.
+    fn region_spans(&self, region: &Region<'_>) -> Vec<Span> {
+        let mut scratch = Scratch::default();
         let mut spans = Vec::new();
-        if self.enabled {
-            let region = Region { bytes: text, prefix: 0, kind: FileKind::Unknown, path: b"" };
-            self.read_region(&region, &mut Scratch::default(), &mut spans);
+        self.read_all(region, &mut scratch, &mut spans);
+        for _ in 0..ROUNDS {
+            let fresh = self.read_left(region, &spans, &mut scratch);
+            if fresh.is_empty() {
+                break;
+            }
+            spans.extend(fresh);
+            span::union(&mut spans);
         }
-        self.known().find(text, &mut spans);
-        span::union(&mut spans);
         spans
     }
 
-    fn known(&self) -> Arc<Known> {
+    /// Rules and known values.
+    fn read_all(&self, region: &Region<'_>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
+        if self.enabled {
+            self.read_region(region, scratch, spans);
+        }
+        self.known().find(region.bytes, spans);
+        span::union(spans);
+    }
+
+    /// What a second look finds where `spans` are gone.
+    pub(super) fn read_left(&self, region: &Region<'_>, spans: &[Span], scratch: &mut Scratch) -> Vec<Span> {
+        if spans.is_empty() {
+            return Vec::new();
+        }
+        let left = again::replace(region.bytes, spans);
+        let mut found = Vec::new();
+        self.read_all(&Region { bytes: &left, ..*region }, scratch, &mut found);
+        again::fresh(&found, spans)
+    }
+
+    pub(super) fn known(&self) -> Arc<Known> {
         Arc::clone(&self.memory.read().unwrap_or_else(PoisonError::into_inner).known)
     }
 
-    fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) {
+    /// True when one of the values is new.
+    pub(super) fn learn_all(&self, values: impl IntoIterator<Item = Vec<u8>>) -> bool {
         let mut fresh: Vec<Vec<u8>> = Vec::new();
         for value in values {
             fresh.extend(
@@ -286,7 +279,7 @@ impl Engine {
             );
         }
         if fresh.is_empty() {
-            return;
+            return false;
         }
         let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
         let before = memory.values.len();
@@ -294,9 +287,10 @@ impl Engine {
         if memory.values.len() > before {
             memory.known = Arc::new(Known::new(memory.values.iter().map(Vec::as_slice)));
         }
+        memory.values.len() > before
     }
 
-    fn count(&self, output: Output, names: impl Iterator<Item = Name>) {
+    pub(super) fn count(&self, output: Output, names: impl Iterator<Item = Name>) {
         let mut audit = self.audit.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = audit.entry(output).or_default();
         for name in names {
@@ -304,60 +298,14 @@ impl Engine {
         }
     }
 
-    fn read_part(&self, raw: &[u8], start: usize, end: usize) -> Part {
-        let walked = walk::walk(raw, start, end);
-        let mut spans = Vec::new();
-        if self.enabled {
-            let mut scratch = Scratch::default();
-            let mut allowed: Option<(usize, bool)> = None;
-            for section in &walked.sections {
-                self.read_section(raw, section, &walked, &mut allowed, &mut scratch, &mut spans);
-            }
-        }
-        Part { walked, spans }
-    }
-
-    fn read_section(
-        &self,
-        raw: &[u8],
-        section: &Section,
-        walked: &Walked,
-        allowed: &mut Option<(usize, bool)>,
-        scratch: &mut Scratch,
-        spans: &mut Vec<Span>,
-    ) {
-        let file = section.path.map(|index| &walked.files[index]);
-        if section.lines.is_some()
-            && let (Some(index), Some(file), false) = (section.path, file, self.allow_paths.is_empty())
-        {
-            let skip = match allowed {
-                Some((known, skip)) if *known == index => *skip,
-                _ => self.allow_paths.is_match(String::from_utf8_lossy(&file.path).as_ref()),
-            };
-            *allowed = Some((index, skip));
-            if skip {
-                return;
-            }
-        }
-        let (kind, path) = file.map_or((FileKind::Unknown, &b""[..]), |file| (file.kind, file.path.as_slice()));
-        let (prefix, kind) = if section.lines.is_some() { (1, kind) } else { (0, FileKind::Unknown) };
-        let region = Region { bytes: &raw[section.start..section.end], prefix, kind, path };
-        let from = spans.len();
-        self.read_region(&region, scratch, spans);
-        for span in &mut spans[from..] {
-            span.start += section.start;
-            span.end += section.start;
-        }
-    }
-
     /// Rules and extra patterns, less what is allowed.
-    fn read_region(&self, region: &Region<'_>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
+    pub(super) fn read_region(&self, region: &Region<'_>, scratch: &mut Scratch, spans: &mut Vec<Span>) {
         let from = spans.len();
         scan::region(region, scratch, spans);
         let mut at = from;
         while at < spans.len() {
             let value = &region.bytes[spans[at].start..spans[at].end];
-            if is_marker(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
+            if is_spent(region.bytes, &spans[at]) || self.allow.iter().any(|pattern| pattern.is_match(value)) {
                 spans.swap_remove(at);
             } else {
                 at += 1;
@@ -390,92 +338,6 @@ impl Engine {
             start = stop + 1;
         }
     }
-
-    /// Where each removed span was. The lines of one key are one match.
-    fn matches(&self, raw: &[u8], spans: &[Span], walked: &[&Walked]) -> Vec<Match> {
-        let mut places = Places::new(raw, walked);
-        let mut matches: Vec<Match> = Vec::with_capacity(spans.len());
-        let mut block: Option<(Name, Option<String>, Option<u32>)> = None;
-        let mut hasher = Sha256::new();
-        for span in spans {
-            let value = &raw[span.start..span.end];
-            let place = places.of(span.start);
-            let path = place.path.map(|path| self.path_text(path));
-            let joins = is_key(span.name)
-                && block.as_ref().is_some_and(|(name, at, line)| {
-                    *name == span.name
-                        && *at == path
-                        && matches!((line, place.line), (Some(last), Some(this)) if this.abs_diff(*last) <= 2)
-                });
-            if joins {
-                hasher.update(value);
-                if let Some(last) = matches.last_mut() {
-                    last.chars += chars(value);
-                    last.sha256 = Some(hex(&hasher.clone().finalize()));
-                }
-            } else {
-                hasher = Sha256::new();
-                hasher.update(value);
-                let count = chars(value);
-                let sha256 = (count >= HASHABLE).then(|| hex(&hasher.clone().finalize()));
-                matches.push(Match {
-                    rule: span.name.text(),
-                    path: path.clone(),
-                    line: place.line,
-                    side: place.side,
-                    sha256,
-                    chars: count,
-                });
-            }
-            block = Some((span.name, path, place.line));
-        }
-        matches
-    }
-
-    /// A path may hold a secret itself.
-    fn path_text(&self, path: &[u8]) -> String {
-        let text = String::from_utf8_lossy(path);
-        let bytes = replace(text.as_bytes(), &self.spans(text.as_bytes()));
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-}
-
-struct Part {
-    walked: Walked,
-    spans: Vec<Span>,
-}
-
-fn in_parallel<T: Send>(parts: &[(usize, usize)], read: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
-    if let [(start, end)] = parts {
-        return vec![read(*start, *end)];
-    }
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = parts
-            .iter()
-            .map(|&(start, end)| {
-                (
-                    start,
-                    end,
-                    scope.spawn({
-                        let read = &read;
-                        move || read(start, end)
-                    }),
-                )
-            })
-            .collect();
-        // A reader that panicked is asked again here, so that the panic is not lost.
-        handles.into_iter().map(|(start, end, handle)| handle.join().unwrap_or_else(|_| read(start, end))).collect()
-    })
-}
-
-fn known_spans(known: &Known, raw: &[u8], start: usize, end: usize) -> Vec<Span> {
-    let mut spans = Vec::new();
-    known.find(&raw[start..end], &mut spans);
-    for span in &mut spans {
-        span.start += start;
-        span.end += start;
-    }
-    spans
 }
 
 /// A span without the line breaks in it, so that what is left has as many lines as before.
@@ -490,55 +352,28 @@ fn in_lines<'a>(bytes: &'a [u8], span: &Span) -> impl Iterator<Item = Span> + 'a
     })
 }
 
-/// Whether the span holds nothing but what stands for secrets already removed.
-fn is_marker(bytes: &[u8], span: &Span) -> bool {
+/// Whether the span holds hardly anything but what stands for secrets already removed.
+fn is_spent(bytes: &[u8], span: &Span) -> bool {
     let start = span.start - usize::from(span.start > 0 && bytes[span.start - 1] == b'[');
     let end = span.end + usize::from(bytes.get(span.end) == Some(&b']'));
     let mut rest = &bytes[start..end];
-    while let Some(at) = memchr::memmem::find(rest, TOKEN.as_bytes()) {
-        if rest[..at].iter().any(u8::is_ascii_alphanumeric) {
-            return false;
-        }
+    let (mut tokens, mut letters, mut digits) = (0, 0, 0);
+    loop {
+        let next = memchr::memmem::find(rest, TOKEN.as_bytes());
+        let piece = &rest[..next.unwrap_or(rest.len())];
+        letters += piece.iter().filter(|b| b.is_ascii_alphabetic() || !b.is_ascii()).count();
+        digits += piece.iter().filter(|b| b.is_ascii_digit()).count();
+        let Some(at) = next else { break };
+        tokens += 1;
         rest = &rest[at + TOKEN.len()..];
     }
-    rest.len() < end - start && !rest.iter().any(u8::is_ascii_alphanumeric)
+    tokens > 0 && (letters + digits < 3 || digits == 0 && letters < 8)
 }
 
-/// What is found once is removed everywhere, unless it is so plain that it would be found by chance.
-fn worth_learning(span: &Span, raw: &[u8]) -> Option<Vec<u8>> {
-    let value = &raw[span.start..span.end];
-    let digits = value.iter().any(u8::is_ascii_digit);
-    let letters = value.iter().any(u8::is_ascii_alphabetic);
-    let telling = match span.name {
-        Name::Known => false,
-        Name::Generic(_) => digits && letters && value.len() >= 6 || value.len() >= 10 && chance::is_random(value),
-        Name::Rule(_) | Name::Extra(_) => digits && letters && value.len() >= 6 || value.len() >= 16,
-    };
-    telling.then(|| value.to_vec())
-}
-
-fn is_key(name: Name) -> bool {
-    matches!(name, Name::Rule("PRIVATE_KEY" | "PGP_PRIVATE_KEY" | "PUTTY_PRIVATE_KEY" | "PRIVATE_KEY_FRAGMENT"))
-}
-
-fn replace(raw: &[u8], spans: &[Span]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(raw.len() + spans.len() * TOKEN.len());
-    let mut at = 0;
-    for span in spans {
-        out.extend_from_slice(&raw[at..span.start]);
-        out.extend_from_slice(TOKEN.as_bytes());
-        at = span.end;
-    }
-    out.extend_from_slice(&raw[at..]);
-    out
-}
-
-fn chars(value: &[u8]) -> usize {
-    String::from_utf8_lossy(value).chars().count()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Spans end between characters, so this is UTF-8 when the text was.
+pub(super) fn text_of(bytes: Vec<u8>) -> Redacted {
+    let lossy = |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+    Redacted::new(String::from_utf8(bytes).unwrap_or_else(lossy))
 }
 
 fn patterns(

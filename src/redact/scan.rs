@@ -2,16 +2,18 @@
 
 use std::ops::Range;
 
-use super::assign::{self, Assignment, Form};
+use super::assign::{self, Assignment, Facts, Form};
 use super::chance::entropy;
+use super::engine::Side;
 use super::file_kind::FileKind;
 use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
+use super::token::{ENOUGH, Tokens, is_boundary, is_telling};
 use super::vocab::{Action, Hit, Loaded, Squeezed, Vocabulary};
-use super::{contexts, encoded, filter, keys, manifest, names, prefilter, url, vocab};
+use super::{contexts, encoded, file_kind, filter, keys, manifest, names, prefilter, steps, url, vocab};
 
 /// Patterns run on the whole of a line up to this length, and around their keywords on a longer one.
-const WHOLE_LINE: usize = 4096;
+pub(super) const WHOLE_LINE: usize = 4096;
 const WINDOW_BEFORE: usize = 512;
 const WINDOW_AFTER: usize = 4096;
 /// How many lines away a keyword may stand from its pattern.
@@ -25,6 +27,8 @@ const NAMES_PER_BYTES: usize = 12;
 
 /// A bare word that long is no setting.
 const ENDLESS: usize = 768;
+/// The longest token that a badge's URL carries.
+const SHORT_QUERY: usize = 12;
 
 /// Buffers that one thread uses again and again.
 #[derive(Debug, Default)]
@@ -34,6 +38,7 @@ pub(super) struct Scratch {
     hits: Vec<Hit>,
     vendors: Vec<Hit>,
     ran: Vec<u16>,
+    tokens: Tokens,
 }
 
 /// Adds the span of every secret in the region.
@@ -41,14 +46,17 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
     if FileKind::is_secret_file(region.path) || FileKind::is_user_file(region.path) {
         whole_lines(region, out);
     }
-    Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, done: Done::default() }.read();
+    let file = FileKind::traits(region.path);
+    Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, file, done: Done::default() }.read();
 }
 
 /// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
 fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
     let users = FileKind::is_user_file(region.path);
-    let mut current = (region.prefix > 0 && !region.bytes.is_empty()).then(|| region.line_at(0));
-    while let Some(line) = current {
+    if region.prefix == 0 {
+        return;
+    }
+    for line in region.lines() {
         let text = region.text(line);
         if users && let Some(colon) = memchr::memchr(b':', text) {
             let value = text[colon + 1..].split(|&b| b == b':').next().unwrap_or_default();
@@ -62,13 +70,12 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
         {
             out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
         }
-        current = region.next(line);
     }
 }
 
 /// Secrets of a decoded text, one level below the text itself: is there any?
 fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
-    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"" };
+    let region = Region { bytes: text, prefix: 0, kind: FileKind::Config, path: b"", side: Side::New };
     let mut out = Vec::new();
     Scanner {
         region: &region,
@@ -76,27 +83,33 @@ fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
         scratch,
         out: &mut out,
         depth: 1,
+        file: file_kind::Traits::default(),
         done: Done::default(),
     }
     .read();
     out.iter().map(|span| span.name).min()
 }
 
-/// Up to where multi-line readers have been.
+/// Up to where multi-line readers have been, in each of the two files.
 #[derive(Default)]
-struct Done {
-    fragment: usize,
-    manifest: usize,
+pub(super) struct Done {
+    key: [usize; 2],
+    fragment: [usize; 2],
+    manifest: [usize; 2],
+    pub(super) command: [usize; 2],
+    /// Whether the line at hand was read as one of a manifest.
+    one_line: bool,
 }
 
-struct Scanner<'s, 'r, 'a> {
-    region: &'r Region<'a>,
-    vocabulary: &'static Vocabulary,
-    scratch: &'s mut Scratch,
-    out: &'s mut Vec<Span>,
+pub(super) struct Scanner<'s, 'r, 'a> {
+    pub(super) region: &'r Region<'a>,
+    pub(super) vocabulary: &'static Vocabulary,
+    pub(super) scratch: &'s mut Scratch,
+    pub(super) out: &'s mut Vec<Span>,
     /// 1 inside decoded text.
-    depth: u8,
-    done: Done,
+    pub(super) depth: u8,
+    pub(super) file: file_kind::Traits,
+    pub(super) done: Done,
 }
 
 /// A line with what was found on it at first sight.
@@ -107,11 +120,12 @@ struct Reading<'l> {
     hits: &'l [Hit],
     /// Vendors, by place.
     vendors: &'l [Hit],
+    facts: Facts,
 }
 
 impl Scanner<'_, '_, '_> {
     /// Reads the candidate lines.
-    fn read(&mut self) {
+    pub(super) fn read(&mut self) {
         let bytes = self.region.bytes;
         let mut candidates = prefilter::Candidates::new(bytes);
         let mut at = 0;
@@ -129,16 +143,20 @@ impl Scanner<'_, '_, '_> {
                 continue;
             }
             let line = self.region.line(start, stop);
-            at = self.line(line).max(stop + 1);
+            if !self.region.views(line).all(|view| self.done.key[view.side as usize] >= line.end.max(1)) {
+                self.line(line);
+            }
+            at = stop + 1;
         }
     }
 
-    /// Reads one line; gives the position up to which multi-line readers have dealt with the text.
-    fn line(&mut self, line: Line) -> usize {
+    fn line(&mut self, line: Line) {
         let mut scratch = std::mem::take(self.scratch);
         scratch.hits.clear();
         scratch.vendors.clear();
         scratch.ran.clear();
+        scratch.tokens.clear();
+        self.done.one_line = false;
         let text = self.region.text(line);
         vocab::pad(text, &mut scratch.lower);
         self.vocabulary.find(&scratch.lower, &mut scratch.hits);
@@ -146,27 +164,38 @@ impl Scanner<'_, '_, '_> {
         if runs.has_token || goes_on(text) {
             self.vocabulary.find_vendors(&scratch.lower, &mut scratch.squeezed, &mut scratch.vendors);
         }
-        let reading =
-            Reading { line, text, lower: &scratch.lower[..text.len()], hits: &scratch.hits, vendors: &scratch.vendors };
-        let read = self.hits(&reading, &mut scratch.ran);
+        let reading = Reading {
+            line,
+            text,
+            lower: &scratch.lower[..text.len()],
+            hits: &scratch.hits,
+            vendors: &scratch.vendors,
+            facts: Facts::of(text),
+        };
+        self.hits(&reading, &mut scratch.ran, &mut scratch.tokens);
         self.names(&reading);
-        if (32..=160).contains(&text.len()) && line.start >= self.done.fragment && keys::solid(text).is_some() {
-            self.done.fragment = keys::fragment(self.region, line, self.out);
+        if (32..=160).contains(&text.len()) && keys::solid(text).is_some() {
+            for view in self.region.views(line) {
+                let done = &mut self.done.fragment[view.side as usize];
+                if line.start >= *done {
+                    *done = keys::fragment(&view, line, self.out);
+                }
+            }
         }
         *self.scratch = scratch;
         if self.depth == 0 {
             self.encoded(line, text, runs.longest);
+            self.hidden(line, text);
+            self.continued(line, text);
         }
-        read
     }
 
-    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>) -> usize {
+    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>, tokens: &mut Tokens) {
         let line = reading.line;
-        let mut read = line.end;
         let mut dashed = false;
         for (index, hit) in reading.hits.iter().enumerate() {
             match hit.action {
-                Action::Prefixed(rule) => self.prefixed(line, hit.at, rule),
+                Action::Prefixed(rule) => self.prefixed(line, hit.at, rule, tokens),
                 Action::Assign | Action::Assigned(_) => {}
                 Action::Pattern(rule) => self.pattern(line, reading.text, &reading.hits[index..], rule, ran),
                 Action::Url => {
@@ -178,17 +207,29 @@ impl Scanner<'_, '_, '_> {
                     // One look finds every marker of the line.
                     if !dashed {
                         dashed = true;
-                        read = read.max(self.dashes(line, reading.lower));
+                        self.dashes(line, reading.lower);
                     }
                 }
-                Action::Manifest => {
-                    if line.start >= self.done.manifest && manifest::is_secret_kind(reading.text) {
-                        self.done.manifest = manifest::secret_document(self.region, line, self.out);
-                    }
-                }
+                Action::Manifest => self.manifest(line, reading.text),
             }
         }
-        read
+    }
+
+    fn manifest(&mut self, line: Line, text: &[u8]) {
+        // One look tells about the whole line.
+        if std::mem::replace(&mut self.done.one_line, true) {
+            return;
+        }
+        let is_kind = manifest::is_secret_kind(text);
+        for view in self.region.views(line) {
+            let done = &mut self.done.manifest[view.side as usize];
+            if line.start >= *done && (is_kind || manifest::opens_secret(&view, line)) {
+                *done = manifest::secret_document(&view, line, self.out);
+            }
+        }
+        if !is_kind {
+            manifest::secret_line(line, text, self.out);
+        }
     }
 
     /// Reads the assignment of every name that says something.
@@ -220,12 +261,10 @@ impl Scanner<'_, '_, '_> {
         if reading.text.len() < 256 {
             let mut found = Vec::new();
             let whole = 0..reading.text.len();
-            manifest::paired_value(
-                self.region,
-                reading.line,
-                |value| self.vendor(reading, &whole, value, Form::Quoted),
-                &mut found,
-            );
+            for view in self.region.views(reading.line) {
+                let vendor = |value: &[u8]| self.vendor(reading, &whole, value, Form::Quoted);
+                manifest::paired_value(&view, reading.line, vendor, &mut found);
+            }
             self.out.append(&mut found);
         }
     }
@@ -237,18 +276,21 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn dashes(&mut self, line: Line, lower: &[u8]) -> usize {
+    fn dashes(&mut self, line: Line, lower: &[u8]) {
         let telling = [&b"private"[..], b"key"].iter().any(|word| memchr::memmem::find(lower, word).is_some());
-        if telling { keys::marked(self.region, line, self.out) } else { line.end }
+        for view in self.region.views(line).filter(|_| telling) {
+            let done = &mut self.done.key[view.side as usize];
+            *done = keys::marked(&view, line, *done, self.out);
+        }
     }
 
-    fn prefixed(&mut self, line: Line, at: usize, rule: u16) {
+    fn prefixed(&mut self, line: Line, at: usize, rule: u16, tokens: &mut Tokens) {
         let loaded = &self.vocabulary.rules[usize::from(rule)];
         let Shape::Prefixed { prefixes, body, len } = &loaded.rule.shape else {
             return;
         };
         let text = self.region.text(line);
-        if !is_boundary(text, at) {
+        if at < tokens.taken || !is_boundary(text, at) {
             return;
         }
         let Some(prefix) = prefixes
@@ -259,8 +301,7 @@ impl Scanner<'_, '_, '_> {
             return;
         };
         let start = at + prefix.len();
-        let ceiling = text.len().min(start + len.1 + 1);
-        let mut end = start + text[start..ceiling].iter().take_while(|&&byte| body.contains(byte)).count();
+        let mut end = tokens.run_end(text, start, *body);
         if *body == Charset::Dotted {
             while end > start && text[end - 1] == b'.' {
                 end -= 1;
@@ -270,14 +311,19 @@ impl Scanner<'_, '_, '_> {
             end = end.min(start + 36);
         }
         let value = &text[start..end];
-        if body.covers(value, *len) && self.accepts(loaded, &text[at..end], value) {
+        let fits = body.covers(value, *len) || is_telling(prefix.as_bytes(), value, *len);
+        if fits && self.accepts(loaded, &text[at..end], value) {
             self.out.push(Span { start: line.start + at, end: line.start + end, name: Name::Rule(loaded.rule.name) });
+            tokens.taken = end;
         }
     }
 
     /// Entropy, allow list and masks of a rule that knows the secret's shape.
     fn accepts(&self, loaded: &Loaded, whole: &[u8], value: &[u8]) -> bool {
-        entropy(value) >= loaded.rule.entropy && !filter::is_mask(value) && !loaded.allows(whole)
+        let head = &value[..value.len().min(ENOUGH)];
+        entropy(head) >= loaded.rule.entropy
+            && !filter::is_mask(head)
+            && !loaded.allows(&whole[..whole.len().min(ENOUGH)])
     }
 
     /// Reads the assignment around `at`; gives the end of its name, so that no name is read twice.
@@ -288,16 +334,17 @@ impl Scanner<'_, '_, '_> {
         if text[..name.start].ends_with(b"://") {
             return name.end;
         }
-        let assignment = assign::read(text, at, self.region.kind);
-        if let Some(Assignment { value, form, .. }) = &assignment
-            && let Some(rule) = self.judge(reading, &name, &text[value.clone()], *form)
+        let assignment = assign::read(text, at, self.region.kind, reading.facts);
+        if let Some(assignment) = &assignment
+            && let Some(rule) = self.judge_whole(reading, &name, assignment)
         {
-            self.out.push(Span {
-                start: reading.line.start + value.start,
-                end: reading.line.start + value.end,
-                name: rule,
-            });
-            return value.end.max(name.end);
+            let mut end = name.end;
+            for value in std::iter::once(&assignment.value).chain(&assignment.more).filter(|value| !value.is_empty()) {
+                let start = reading.line.start + value.start;
+                self.out.push(Span { start, end: reading.line.start + value.end, name: rule });
+                end = end.max(value.end);
+            }
+            return end;
         }
         // Names inside an endless bare word have the same end: to read them all would take for ever.
         if let Some(Assignment { value, form: Form::Bare | Form::Doubtful, .. }) = &assignment
@@ -305,13 +352,46 @@ impl Scanner<'_, '_, '_> {
         {
             return value.end;
         }
-        if manifest::goes_on_below(&text[name.end..])
-            && let Some((start, end, form)) = manifest::value_below(self.region, reading.line)
-            && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
-        {
-            self.out.push(Span { start, end, name: rule });
+        let rest = &text[name.end..reading.facts.last.max(name.end)];
+        let in_call = reading.facts.flow < name.start;
+        if manifest::goes_on_below(rest, in_call) {
+            self.list_below(reading, &name, rest);
+            for view in self.region.views(reading.line) {
+                if let Some((start, end, form)) = manifest::value_below(&view, reading.line)
+                    && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
+                {
+                    self.out.push(Span { start, end, name: rule });
+                }
+            }
         }
         name.end
+    }
+
+    /// Likewise for a value in one or several pieces: one of them may say it, or all of them together.
+    fn judge_whole(&self, reading: &Reading<'_>, name: &Range<usize>, assignment: &Assignment) -> Option<Name> {
+        let Assignment { value, form, more, .. } = assignment;
+        let first = self.judge(reading, name, &reading.text[value.clone()], *form);
+        if first.is_some() || more.is_empty() {
+            return first;
+        }
+        let pieces = std::iter::once(value).chain(more).map(|piece| &reading.text[piece.clone()]);
+        let whole: Vec<u8> = pieces.clone().flat_map(|piece| piece.iter().copied().take(ENOUGH)).collect();
+        self.judge(reading, name, &whole, *form)
+            .or_else(|| pieces.skip(1).find_map(|piece| self.judge(reading, name, piece, *form)))
+    }
+
+    /// `passwords:` and a list of them.
+    fn list_below(&mut self, reading: &Reading<'_>, name: &Range<usize>, rest: &[u8]) {
+        if rest.trim_ascii() != b":" {
+            return;
+        }
+        for view in self.region.views(reading.line) {
+            for (start, end, form) in manifest::items_below(&view, reading.line) {
+                if let Some(rule) = self.judge(reading, name, &self.region.bytes[start..end], form) {
+                    self.out.push(Span { start, end, name: rule });
+                }
+            }
+        }
     }
 
     /// Which rule, if any, says that a value given to this name is a secret.
@@ -320,7 +400,17 @@ impl Scanner<'_, '_, '_> {
             return Some(Name::Rule(rule));
         }
         let text = &reading.text[name.clone()];
+        // A lock file is a list of names and releases; a translation says the word, not the secret.
+        if self.file.is_lock {
+            return None;
+        }
         let promise = names::promise(text)?;
+        if self.file.is_translation && !literal.iter().any(u8::is_ascii_digit) {
+            return None;
+        }
+        if literal.len() <= SHORT_QUERY && form == Form::Bare && is_badge(reading, name) {
+            return None;
+        }
         names::keeps(promise, form, text, literal).then(|| Name::Generic(promise.rule()))
     }
 
@@ -373,27 +463,19 @@ impl Scanner<'_, '_, '_> {
     }
 
     fn search_near(&mut self, loaded: &Loaded, line: Line) {
-        let mut other = line;
-        for _ in 0..REACH {
-            let Some(next) = self.region.next(other) else {
-                break;
-            };
-            self.search(loaded, next, 0, (next.end - next.start).min(WHOLE_LINE));
-            other = next;
-        }
-        other = line;
-        for _ in 0..REACH {
-            let Some(before) = self.region.previous(other) else {
-                break;
-            };
-            self.search(loaded, before, 0, (before.end - before.start).min(WHOLE_LINE));
-            other = before;
+        for view in self.region.views(line) {
+            let below = std::iter::successors(view.next(line), |line| view.next(*line)).take(REACH);
+            let above = std::iter::successors(view.previous(line), |line| view.previous(*line)).take(REACH);
+            for other in below.chain(above) {
+                self.search(loaded, other, 0, (other.end - other.start).min(WHOLE_LINE));
+            }
         }
     }
 
     fn search(&mut self, loaded: &Loaded, line: Line, start: usize, end: usize) {
         let Some(regex) = loaded.regex() else { return };
         let text = &self.region.text(line)[start..end];
+        steps::add(text.len());
         let generic = contexts::is_one(loaded.rule);
         for captures in regex.captures_iter(text) {
             let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else {
@@ -409,9 +491,11 @@ impl Scanner<'_, '_, '_> {
             if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
+            let end =
+                start + found.start() + whole_length(&self.region.text(line)[start + found.start()..], value.len());
             self.out.push(Span {
                 start: line.start + start + found.start(),
-                end: line.start + start + found.end(),
+                end: line.start + end,
                 name: Name::Rule(loaded.rule.name),
             });
         }
@@ -454,18 +538,23 @@ fn goes_on(text: &[u8]) -> bool {
     matches!(text.trim_ascii_end().last(), Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_'))
 }
 
-/// Whether a token may start at `at`: not inside a word, unless an escape (`\n`, `%22`, `\u003d`) stands before it.
-pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1) else {
-        return true;
-    };
-    if !text[before].is_ascii_alphanumeric() {
-        return true;
+/// A pattern has an end; the value may go on.
+fn whole_length(text: &[u8], found: usize) -> usize {
+    const LONG: usize = 48;
+    if found < LONG {
+        return found;
     }
-    let head = &text[..at];
-    matches!(head, [.., b'\\', b'n' | b't' | b'r'])
-        || matches!(head, [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
-        || head.len() >= 6 && head[head.len() - 6..].starts_with(b"\\u00")
+    let more =
+        text[found..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-'));
+    found + more.count()
+}
+
+/// Whether the name is a parameter of a badge's URL: who may see the page may see that token.
+fn is_badge(reading: &Reading<'_>, name: &Range<usize>) -> bool {
+    const REACH: usize = 160;
+    let before = &reading.lower[name.start.saturating_sub(REACH)..name.start];
+    matches!(before.last(), Some(b'?' | b'&' | b';'))
+        && ["badge", "shields.io"].iter().any(|word| memchr::memmem::find(before, word.as_bytes()).is_some())
 }
 
 /// Stretches around the places, joined where they overlap.

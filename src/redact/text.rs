@@ -62,6 +62,12 @@ impl RedactedBytes {
         &self.0
     }
 
+    /// As text, without a copy where it is UTF-8.
+    pub fn into_text(self) -> Redacted {
+        let lossy = |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+        Redacted(String::from_utf8(self.0).unwrap_or_else(lossy))
+    }
+
     /// As text; what is not UTF-8 becomes the replacement character.
     pub fn to_text(&self) -> Redacted {
         Redacted(String::from_utf8_lossy(&self.0).into_owned())

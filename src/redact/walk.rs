@@ -171,7 +171,7 @@ impl<'a> Walker<'a> {
 }
 
 #[derive(Clone, Copy)]
-struct Counts {
+pub(super) struct Counts {
     old_start: u32,
     old_count: u32,
     new_start: u32,
@@ -179,7 +179,7 @@ struct Counts {
 }
 
 /// `@@ -a,b +c,d @@`.
-fn parse_hunk(line: &[u8]) -> Option<Counts> {
+pub(super) fn parse_hunk(line: &[u8]) -> Option<Counts> {
     let rest = line.strip_prefix(b"@@ -")?;
     let (old_start, rest) = number(rest)?;
     let (old_count, rest) = count(rest)?;

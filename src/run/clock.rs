@@ -22,3 +22,10 @@ pub fn now_text() -> String {
 pub fn text(moment: OffsetDateTime) -> String {
     moment.to_offset(time::UtcOffset::UTC).format(MILLIS).unwrap_or_default()
 }
+
+/// Milliseconds between two moments as artifacts spell them; 0 where one cannot be read.
+pub fn between(from: &str, to: &str) -> u64 {
+    let read = |moment: &str| OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok();
+    let apart = read(from).zip(read(to)).map(|(from, to)| (to - from).whole_milliseconds());
+    apart.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(0)
+}

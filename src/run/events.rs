@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 500;
 const MAX_LINE: usize = 8 * 1024;
 
 /// One thing that happened. It only grows: readers ignore what they do not know.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 #[serde(tag = "event", content = "data")]
 pub enum Event {
     #[serde(rename = "run.started")]
@@ -68,6 +68,8 @@ pub enum Event {
     AgentHeartbeat { agent: AgentKind, elapsed_ms: u64 },
     #[serde(rename = "review.validated")]
     ReviewValidated { findings: u64, truncated: bool, rejected: u64, unplaced: u64 },
+    #[serde(rename = "review.looked")]
+    ReviewLooked { agent: AgentKind, confirmed: bool, claims: u64, holds: u64, refuted: u64, trivial: u64 },
     #[serde(rename = "post.plan_built")]
     PostPlanBuilt { discussions: u64, idempotent_summary: bool, repeated: u64 },
     #[serde(rename = "gitlab.post.summary")]
@@ -129,7 +131,7 @@ impl Event {
             | Self::Warning { .. }
             | Self::SkipAutoMergeUnknown { .. }
             | Self::GitlabRetry { .. } => Level::Warn,
-            Self::AgentAttempt { valid: false, .. } => Level::Warn,
+            Self::AgentAttempt { valid: false, .. } | Self::ReviewLooked { confirmed: false, .. } => Level::Warn,
             Self::StageStarted { .. } => Level::Debug,
             _ => Level::Info,
         }
@@ -171,6 +173,10 @@ impl Event {
             Self::ReviewValidated { findings, rejected, .. } => {
                 format!("{findings} finding(s) hold, {rejected} were rejected")
             }
+            Self::ReviewLooked { confirmed: false, claims, .. } => {
+                format!("the second look failed: {claims} finding(s) are not confirmed")
+            }
+            Self::ReviewLooked { claims, holds, .. } => format!("a second look: {holds} of {claims} finding(s) hold"),
             Self::PostPlanBuilt { discussions, .. } => format!("{discussions} discussion(s) are planned"),
             Self::GitlabPostSummary { ok, .. } => {
                 format!("the summary note {}", if *ok { "is posted" } else { "could not be posted" })

@@ -8,9 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit, RunArtifacts, RunRecord,
-    Severity, SkipReason, TokenUsage, VerdictCounts,
+    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit,
+    RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
+use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
 use crate::run::console::Console;
@@ -93,7 +94,8 @@ impl Run {
         let open = |path: &Path| {
             let engine = Arc::clone(&opening.engine);
             if opening.resume {
-                Workdir::open(path, &forbidden, engine)
+                let tracked = tracked_in(&opening.current.join(path), opening.env).into();
+                Workdir::open(path, &forbidden, engine).map(|workdir| workdir.knowing(tracked))
             } else {
                 Workdir::create(path, &forbidden, engine)
             }
@@ -208,6 +210,7 @@ impl Run {
             privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
             policy: progress.policy,
+            elsewhere: progress.elsewhere.into_iter().map(|(path, reason)| ContentElsewhere { path, reason }).collect(),
         }
     }
 
@@ -282,6 +285,7 @@ impl Run {
             privacy_audit: None,
             token_usage: None,
             policy: None,
+            elsewhere: Vec::new(),
         }
     }
 }

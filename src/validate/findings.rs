@@ -56,7 +56,7 @@ pub fn check(
                 .ok_or_else(|| note(CheckCode::Duplicate, "the same finding stands in the answer already"))
         });
         match judged {
-            Err(reason) => validation.rejected.push(RejectedFinding { index, path, reason }),
+            Err(reason) => validation.rejected.push(RejectedFinding { index, path, reason, finding: None }),
             Ok(mut verdict) => {
                 let finding_id = ids.take(&finding, &mut verdict);
                 validation.accepted.push(verdict.record(index, finding_id.clone()));
@@ -163,6 +163,7 @@ impl Verdict {
             change_anchor: self.change_anchor,
             suggested_patch: finding.suggested_patch.filter(|patch| fits(&patch.content)),
             unplaced: self.unplaced,
+            look: None,
         }
     }
 }

@@ -192,6 +192,18 @@ fn check(code: CheckCode) -> Explanation {
             "The finding cites and quotes nothing in the diff; with review.anchoring = \"strict\" it is rejected.",
             "Use review.anchoring = \"advisory\" to keep such findings in the summary.",
         ),
+        CheckCode::Refuted => (
+            "A second look at the code disproved the finding; nobody is shown it.",
+            "Read the evidence in validation.json if you doubt it; review.second_look = \"off\" takes no second look.",
+        ),
+        CheckCode::Trivial => (
+            "A second look found that the finding is so, but that nobody would act on it; nobody is shown it.",
+            NOTHING,
+        ),
+        CheckCode::NotConfirmed => (
+            "The second look failed, or refuted the finding with a line that does not exist; the finding stays.",
+            "Judge it yourself: it was seen by one reviewer only.",
+        ),
         CheckCode::IdDerived => ("The agent's own id was malformed or taken; diffsan derived one.", NOTHING),
     };
     Explanation { code: code.name(), kind: "check", meaning, what_to_do }

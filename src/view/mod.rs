@@ -1,6 +1,7 @@
 //! What people look at: the terminal, failures explained, reports.
 
 mod code_quality;
+mod contract;
 pub mod doctor;
 pub mod explain;
 mod html;
@@ -15,6 +16,7 @@ mod terminal;
 mod timeline;
 
 pub use code_quality::{code_quality, code_quality_baseline};
+pub use contract::{contract, contract_text};
 pub use html::html;
 pub use markdown::markdown;
 

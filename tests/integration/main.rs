@@ -4,12 +4,15 @@
 
 mod agents;
 mod answers;
+mod attacks;
 mod commands;
 mod configuration;
 mod context;
 mod contract;
+mod coverage;
 mod diff_fetch_ci;
 mod diff_fetch_local;
+mod diff_hidden;
 mod diff_parse;
 mod diff_prepare;
 mod diff_runs;
@@ -23,9 +26,11 @@ mod next_steps;
 mod policy;
 mod posting;
 mod posting_runs;
+mod read_back;
 mod readers;
 mod report;
 mod report_browser;
+mod reviews;
 mod sandbox;
 mod scene;
 mod secrets;

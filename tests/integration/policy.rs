@@ -94,6 +94,19 @@ fn where_git_cannot_reach_the_target_the_api_reads_the_same_policy() {
 }
 
 #[test]
+fn a_server_that_hands_out_files_one_by_one_gives_the_same_policy() {
+    let guide = ("ci/guide.md", "Mind the locks.\n");
+    let policy = "[gate]\nfail_on = \"high\"\n[agent]\ncustom_instructions_file = \"ci/guide.md\"\n";
+    let scene = Scene::new(&[(".diffsan.toml", policy), guide], |_| {});
+    for key in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
+        scene.sandbox.git_in(&scene.origin(), &["config", key, "true"]);
+    }
+    scene.run(&["--ci", "--no-post"]).expect_code(3);
+    assert_eq!(scene.record()["policy"]["via"], "git");
+    assert!(scene.prompt().unwrap().contains("Mind the locks."));
+}
+
+#[test]
 fn an_error_is_not_absence_and_without_the_target_there_is_no_review() {
     let scene = Scene::new(&[(".diffsan.toml", STRICT)], |_| {});
     let unreachable = |args: &[&str]| {

@@ -210,3 +210,19 @@ fn a_secret_cut_anywhere_leaves_no_fragment() {
         }
     }
 }
+
+/// Read as prose, the line below `"password",` would be a value, sign and all.
+#[test]
+fn the_diff_reaches_the_prompt_with_every_sign_in_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.write("form.py", "fields = [\n]\n");
+    sandbox.commit("A form");
+    sandbox.write("form.py", "fields = [\n    \"name\", \"password\",\n    \"correct9horse9battery9staple\",\n]\n");
+    sandbox.run(["review", "--dry-run", "--agent", "builtin"]).expect_code(0);
+    for artifact in ["diff.prepared.patch", "prompt.txt"] {
+        let text = sandbox.artifact_text(artifact);
+        let added: Vec<&str> = text.lines().filter(|line| line.starts_with("+    ")).collect();
+        assert_eq!(added.len(), 2, "{artifact}: {text}");
+        assert_eq!(added[0], "+    \"name\", \"password\",", "{artifact}");
+    }
+}

@@ -7,6 +7,7 @@ use crate::contracts::{
     TruncationReport,
 };
 use crate::diff::Diff;
+use crate::look::INLINE_FROM;
 use crate::prior::Prior;
 
 use super::guards;
@@ -151,6 +152,9 @@ fn inline<'a>(inputs: &Inputs<'a>, finding: &Finding, head_moved: bool) -> Resul
     }
     if head_moved {
         return Err("the branch has moved on since the review".to_owned());
+    }
+    if inputs.review.meta.second_look.is_some() && finding.severity < INLINE_FROM {
+        return Err("small findings are told here only".to_owned());
     }
     let refs = inputs.refs.ok_or("the commits of a merge request are not known")?;
     let place = position::place(inputs.diff, finding, refs)?;

@@ -20,6 +20,7 @@ pub(crate) fn finding(path: &str, first: u32, last: u32, side: Side) -> Finding 
         change_anchor: None,
         suggested_patch: None,
         unplaced: None,
+        look: None,
     }
 }
 

@@ -22,6 +22,7 @@ fn finding(body: &str) -> Finding {
         change_anchor: None,
         suggested_patch: None,
         unplaced: None,
+        look: None,
     }
 }
 

@@ -50,6 +50,8 @@ pub enum Part {
     Pass(u32),
     /// The second look.
     Look,
+    /// The second look, asked for again.
+    LookAgain,
 }
 
 /// What is kept of a question.
@@ -189,6 +191,7 @@ impl Part {
             Self::Only => return name.to_owned(),
             Self::Pass(n) => format!(".pass{n}"),
             Self::Look => ".look".to_owned(),
+            Self::LookAgain => ".look2".to_owned(),
         };
         let at = name.find(".attempt").or_else(|| name.rfind('.')).unwrap_or(name.len());
         format!("{}{mark}{}", &name[..at], &name[at..])
@@ -198,7 +201,7 @@ impl Part {
 /// A name without the mark of its part.
 fn unmarked(name: &str) -> String {
     let is_mark = |part: &str| {
-        part == "look"
+        matches!(part, "look" | "look2")
             || part.strip_prefix("pass").is_some_and(|n| !n.is_empty() && n.bytes().all(|digit| digit.is_ascii_digit()))
     };
     let parts: Vec<&str> = name.split('.').collect();

@@ -142,6 +142,7 @@ fn merge_request(store: &mut Store, call: &Call<'_>, rest: &[&str]) -> Answer {
             let rows = store.versions.iter().enumerate().rev().map(|(at, refs)| Some(version_json(at, refs))).collect();
             page(store, call, rows)
         }
+        ("GET", ["closes_issues"]) => Answer::json(200, store.closes.clone()),
         ("GET", ["diffs"]) => list_diffs(store, call),
         ("GET", ["raw_diffs"]) if store.raw_diffs => {
             let refs = store.latest();
@@ -168,7 +169,7 @@ pub(crate) fn note_json(note: &Note) -> Value {
         "created_at": format!("2026-01-01T00:{:02}:{:02}.000Z", note.serial / 60 % 60, note.serial % 60),
         "updated_at": "2026-01-01T01:00:00.000Z", "system": note.system, "noteable_id": 900_067,
         "noteable_type": "MergeRequest", "project_id": PROJECT, "resolvable": note.kind.is_some() && !note.system,
-        "confidential": false, "internal": false, "imported": false, "imported_from": "none", "noteable_iid": MR,
+        "confidential": note.internal, "internal": note.internal, "imported": false, "imported_from": "none", "noteable_iid": MR,
         "commands_changes": {},
     });
     if let Some(position) = &note.position {

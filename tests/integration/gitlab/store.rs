@@ -43,6 +43,8 @@ pub(crate) struct Note {
     pub(crate) position: Option<Value>,
     /// The reader may not see it: it is filtered after the pages are cut.
     pub(crate) hidden: bool,
+    /// For members only.
+    pub(crate) internal: bool,
     pub(crate) serial: u64,
 }
 
@@ -81,6 +83,8 @@ pub(crate) struct Store {
     pub(crate) paging_headers: bool,
     /// Branches that GitLab protects.
     pub(crate) protected: Vec<String>,
+    /// The issues that the merge request closes, as GitLab lists them.
+    pub(crate) closes: Value,
     serial: u64,
     commits: HashMap<String, bool>,
     diffs: HashMap<(String, String, Vec<String>), Arc<Vec<FileDiff>>>,
@@ -114,6 +118,7 @@ impl Store {
             collapsed: Vec::new(),
             paging_headers: true,
             protected: vec!["main".into()],
+            closes: Value::Array(Vec::new()),
             serial: 0,
             commits: HashMap::new(),
             diffs: HashMap::new(),
@@ -170,6 +175,7 @@ impl Store {
             resolved: false,
             position,
             hidden: false,
+            internal: false,
             serial: self.serial,
         }
     }
