@@ -28,6 +28,9 @@ const BEAT: Duration = Duration::from_secs(30);
 pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 const CHUNK: usize = 64 * 1024;
 
+/// Says whether an output is complete.
+pub type Done<'a> = dyn Fn(&[u8]) -> bool + Send + Sync + 'a;
+
 /// What to run, and how far.
 pub struct Spec<'a> {
     pub program: &'a Path,
@@ -46,7 +49,7 @@ pub struct Spec<'a> {
     /// Most bytes on either output.
     pub max_output: usize,
     /// Says that stdout holds the whole result, so that a program that stays around is not waited for.
-    pub done: Option<&'a (dyn Fn(&[u8]) -> bool + Send + Sync)>,
+    pub done: Option<&'a Done<'a>>,
     /// Time it may take to exit by itself then.
     pub linger: Duration,
 }
