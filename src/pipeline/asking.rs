@@ -7,8 +7,10 @@ use serde_json::Value;
 use super::passes::Passes;
 use super::{About, Change, Request, chars, look};
 use crate::agent::{self, builtin};
+use crate::config::{self, Loaded};
 use crate::contracts::{
-    AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Timings, TokenUsage,
+    AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, RedactionMatch, Side,
+    Timings, TokenUsage,
 };
 use crate::diff::Diff;
 use crate::error::{Error, Failure, Result};
@@ -30,7 +32,7 @@ pub(super) struct Asked {
 /// The offline checks, recorded as any other agent.
 pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Result<Asked> {
     let started = crate::run::clock::now();
-    let output = builtin::review(diff, &change.redaction.matches);
+    let output = builtin::review(diff, &shown_secrets(diff, &change.redaction.matches));
     let ended = crate::run::clock::now();
     let timings = Timings {
         started_at: crate::run::clock::text(started),
@@ -79,6 +81,19 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
     Ok(Asked { output, run: agent_run, timings, lost: Vec::new() })
 }
 
+/// The secrets on lines that are shown; those of other files are in the redaction report all the same.
+fn shown_secrets(diff: &Diff<'_>, found: &[RedactionMatch]) -> Vec<RedactionMatch> {
+    let is_shown = |secret: &&RedactionMatch| {
+        let file = secret.path.as_deref().and_then(|path| diff.file(path));
+        let Some(file) = file else { return secret.path.is_none() };
+        let on = |line: crate::diff::Line<'_>| if secret.side == Side::Old { line.old } else { line.new };
+        secret
+            .line_hint
+            .is_none_or(|hint| file.hunks.iter().flat_map(|hunk| hunk.lines()).any(|line| on(line) == Some(hint)))
+    };
+    found.iter().filter(is_shown).cloned().collect()
+}
+
 /// Renders the prompt of each pass; what came from the merge request stands in it as data.
 pub(super) fn write_prompts(
     run: &Run,
@@ -101,7 +116,7 @@ fn write_prompt(
     diff: &Diff<'_>,
     about: &About<'_>,
 ) -> Result<Redacted> {
-    let (loaded, config) = (&request.loaded, &request.loaded.config.agent);
+    let (loaded, settings) = (&request.loaded, &request.loaded.config.agent);
     let agent = agent::by_kind(kind);
     let (title, description) = about.said(request);
     // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
@@ -110,15 +125,24 @@ fn write_prompt(
     let (digest, truncation) = (cleaned(run, &about.prior.digest), cleaned(run, &about.prepared.report));
     let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
     let template = loaded.template.as_deref().map(clean);
+    let issues: Vec<prompt::Issue> = about
+        .issues
+        .iter()
+        .map(|issue| prompt::Issue {
+            iid: issue.iid,
+            title: clean(&issue.title),
+            description: clean(&issue.description),
+        })
+        .collect();
     let elsewhere = passes.division.elsewhere(diff, pass);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
         eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
         second_look: look::looker(request, kind).is_some(),
-        verbosity: config.verbosity,
-        skills: &config.skills,
+        verbosity: settings.verbosity,
+        skills: &settings.skills,
         language: loaded.config.review.language.as_deref(),
-        rules: "",
+        rules: &clean(&rules(loaded, &passes.texts[pass])?),
         custom_instructions: &instructions,
         template: template.as_deref(),
         pass: (passes.texts.len() > 1).then_some(prompt::PassNote {
@@ -130,7 +154,7 @@ fn write_prompt(
         redaction_found: about.change.redaction.found,
         title: title.as_deref(),
         description: description.as_deref(),
-        issues: &[],
+        issues: &issues,
         digest: &digest,
         fingerprint: &about.change.fingerprint,
         diff: &passes.texts[pass],
@@ -148,11 +172,11 @@ fn write_prompt(
                 truncation: about.prepared.report.clone(),
                 redaction_found: about.change.redaction.found,
                 agent: kind,
-                verbosity: config.verbosity,
-                skills: config.skills.clone(),
-                model: config.model.clone(),
+                verbosity: settings.verbosity,
+                skills: settings.skills.clone(),
+                model: settings.model.clone(),
                 custom_instructions_present: loaded.instructions.is_some(),
-                custom_instructions_file: config.custom_instructions_file.clone(),
+                custom_instructions_file: settings.custom_instructions_file.clone(),
                 prompt_version: prompt::VERSION,
             },
         },
@@ -160,6 +184,25 @@ fn write_prompt(
     let path = artifact(AgentFile::Prompt).file_name();
     run.events.emit(Event::PromptWritten { path, chars: chars(prompt.as_str()) });
     Ok(prompt)
+}
+
+/// The project's rules for the files of a pass.
+fn rules(loaded: &Loaded, diff: &str) -> Result<String> {
+    let rules: Vec<prompt::Rule> = loaded
+        .config
+        .review
+        .rules
+        .iter()
+        .map(|rule| {
+            let file = rule.file.as_deref().and_then(|file| loaded.named(config::RULES, file)).unwrap_or_default();
+            prompt::Rule { paths: rule.paths.clone(), text: format!("{file}\n{}", rule.text) }
+        })
+        .collect();
+    let diff = Diff::parse(diff.as_bytes()).unwrap_or_default();
+    let files: Vec<&str> =
+        diff.files.iter().flat_map(|file| [file.new_path.as_str(), file.old_path.as_str()]).collect();
+    prompt::rules(&rules, &files)
+        .map_err(|error| loaded.invalid(config::RULES, &error.to_string(), "fix or remove the glob"))
 }
 
 /// There is always a pass, so this cannot be; if it is, it is no review.

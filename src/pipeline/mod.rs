@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::gitlab::MergeRequest;
 use crate::prepare::Prepared;
 use crate::prior::{self, Prior};
+use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::Artifact;
@@ -38,7 +39,7 @@ pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{plan, post, report, validate};
 pub(crate) use source::client_config;
-use source::{Seen, connect, fetch};
+use source::{Seen, connect, fetch, issues};
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
@@ -93,6 +94,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
         return Ok(());
     }
+    let issues = issues(run, request, gitlab.as_ref(), seen.as_ref()).await;
     let sight = eyes::open(run, request, agent, &change).await;
     let about = About {
         change: &change,
@@ -100,6 +102,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         anchors: &anchors,
         prior: &prior,
         seen: seen.as_ref(),
+        issues: &issues,
         sight: sight.as_ref(),
     };
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
@@ -108,7 +111,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         return Ok(());
     }
     let caller = Caller::new(run, request, agent, sight.as_ref());
-    let asked = passes::ask(&caller, agent, &prompts, &passes, &diff, &change).await?;
+    let asked = passes::ask(&caller, agent, &prompts, &passes, &prepared.shown(&diff), &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
     let mut reviewed = validate(&caller, agent, asked, &diff, &about)?;
@@ -127,6 +130,7 @@ struct About<'a> {
     anchors: &'a Anchors,
     prior: &'a Prior,
     seen: Option<&'a Seen>,
+    issues: &'a [Issue],
     /// What agents can read beyond the change.
     sight: Option<&'a Sight>,
 }

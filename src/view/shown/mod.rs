@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::contracts::{
-    ContextCall, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput,
-    RunRecord, Severity, Side, TruncationReport, Validation,
+    AgentCall, ContextCall, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport,
+    ReviewOutput, RunRecord, Severity, Side, TruncationReport, Validation,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
@@ -407,7 +407,19 @@ pub(super) fn tokens(shown: &Shown) -> Option<String> {
     if let Some(cost) = usage.cost_usd {
         words.push(format!("${cost:.4}"));
     }
+    let calls = &shown.review.meta.calls;
+    if calls.len() > 1 {
+        let each: Vec<String> = calls.iter().map(one_call).collect();
+        words.push(format!("{} calls ({})", calls.len(), each.join("; ")));
+    }
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// `second look: 12.3 s, $0.0100`.
+fn one_call(call: &AgentCall) -> String {
+    let cost = call.token_usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let failed = if call.error.is_some() { ", no answer" } else { "" };
+    format!("{}: {}{cost}{failed}", call.part, duration(call.duration_ms))
 }
 
 /// `5 of 7 hunks in 3 of 4 files`.
@@ -417,7 +429,7 @@ pub(super) fn coverage(shown: &Shown) -> String {
         "{} of {} in {} of {}",
         thousands(coverage.hunks_sent),
         counted(coverage.hunks_total, "hunk"),
-        thousands(files.final_files),
+        thousands(files.final_files.saturating_sub(coverage.hunks_binary)),
         counted(files.original_files, "file")
     )
 }
@@ -431,6 +443,7 @@ pub(super) fn left_out(shown: &Shown) -> LeftOut {
         (coverage.hunks_ignored, "ignored by configuration"),
         (coverage.hunks_unavailable, "not to be had from GitLab"),
     ];
+    let binary = (coverage.hunks_binary > 0).then(|| counted(coverage.hunks_binary, "binary file"));
     let sums =
         sums.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{} {why}", counted(*count, "hunk")));
     let cut = report
@@ -441,11 +454,20 @@ pub(super) fn left_out(shown: &Shown) -> LeftOut {
         .ignored_paths
         .iter()
         .map(|path| LeftOutItem { path: Some(one_line(path)), why: "ignored by configuration".to_owned() });
-    let listed = (report.items.len() + report.ignored_paths.len()) as u64;
+    let binaries: Vec<LeftOutItem> = coverage
+        .not_reviewed
+        .iter()
+        .filter(|file| file.why == crate::contracts::LeftOut::Binary)
+        .map(|file| LeftOutItem {
+            path: Some(one_line(&file.path)),
+            why: "binary: there is no text to review".to_owned(),
+        })
+        .collect();
+    let listed = (report.items.len() + report.ignored_paths.len() + binaries.len()) as u64;
     LeftOut {
-        sums: sums.collect(),
-        items: cut.chain(ignored).collect(),
-        unlisted: (report.items_total + report.ignored_total).saturating_sub(listed),
+        sums: sums.chain(binary).collect(),
+        unlisted: (report.items_total + report.ignored_total + coverage.hunks_binary).saturating_sub(listed),
+        items: cut.chain(binaries).chain(ignored).collect(),
     }
 }
 
