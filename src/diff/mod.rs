@@ -14,8 +14,10 @@ mod heal;
 pub mod objects;
 mod parse;
 mod path;
+pub mod private;
 
 pub use parse::{ParseError, ParseReason};
+pub(crate) use path::unquoted;
 
 /// A parsed unified diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

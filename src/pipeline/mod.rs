@@ -111,7 +111,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         return Ok(());
     }
     let caller = Caller::new(run, request, agent, sight.as_ref());
-    let asked = passes::ask(&caller, agent, &prompts, &passes, &diff, &change).await?;
+    let asked = passes::ask(&caller, agent, &prompts, &passes, &prepared.shown(&diff), &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
     let mut reviewed = validate(&caller, agent, asked, &diff, &about)?;
@@ -149,6 +149,11 @@ impl About<'_> {
     fn merge_request(&self) -> Option<&MergeRequest> {
         self.seen.and_then(|seen| seen.merge_request.as_ref())
     }
+}
+
+/// Removes what an agent was given, where nobody came to it: a login may be in it.
+pub fn remove_rooms() {
+    agent::remove_rooms();
 }
 
 /// Ends every child that still runs; called when the run ends early. True when there was one.
