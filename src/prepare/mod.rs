@@ -288,9 +288,13 @@ impl Prepared {
         shown
     }
 
-    /// The change blocks of the diff, with those marked that the agent is shown in full.
+    /// The change blocks of the hunks that the agent is shown, with those marked that it is shown in full.
     pub fn anchors(&self, diff: &Diff<'_>) -> Anchors {
-        let anchors = anchor::anchors(diff).into_iter().map(|anchor::Anchor { mut entry, place }| {
+        let is_shown = |fate: &Fate| matches!(fate, Fate::Sent | Fate::Cut { .. });
+        let has_shown = |file: usize| self.fates.get(file).is_some_and(|fates| fates.iter().any(is_shown));
+        let blocks = anchor::anchors_of(diff, has_shown).into_iter();
+        let blocks = blocks.filter(|block| self.lines_sent(block.place.file, block.place.hunk) > 0);
+        let anchors = blocks.map(|anchor::Anchor { mut entry, place }| {
             entry.in_prompt = place.lines.end <= self.lines_sent(place.file, place.hunk);
             entry
         });
