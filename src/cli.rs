@@ -9,7 +9,7 @@ use crate::run::console::ColourChoice;
 
 /// Safe AI code review for GitLab merge requests, and for the branch on your laptop.
 #[derive(Debug, Parser)]
-#[command(name = "diffsan", version, about, propagate_version = true, args_conflicts_with_subcommands = true)]
+#[command(name = "diffsan", version = crate::BUILD, about, propagate_version = true, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Without a command diffsan reviews: `diffsan` is `diffsan review`.\n\
     Exit codes: 0 done or skipped, 1 the run failed, 2 usage or configuration is wrong, \
     3 the gate says no, 130/143 interrupted.")]
@@ -250,6 +250,9 @@ pub struct InitArgs {
     /// Replace an existing .diffsan.toml.
     #[arg(long)]
     pub force: bool,
+    /// Print a job instead of the component's include.
+    #[arg(long)]
+    pub job: bool,
 }
 
 /// What `explain` takes.

@@ -20,7 +20,7 @@ use crate::run::console::Console;
 use crate::run::events::Events;
 use crate::run::workdir::{Artifact, Forbidden, Workdir};
 use crate::view::inspect::Traces;
-use crate::view::{self, explain, init, inspect};
+use crate::view::{self, ci_job, explain, init, inspect};
 
 /// Where a command was started, and with what.
 #[derive(Debug)]
@@ -302,7 +302,8 @@ pub fn init(args: &InitArgs, place: &Place) -> Result<String> {
     let text = init::config_file(args.agent);
     config::write_file(&path, &text, args.force)?;
     let agent = args.agent.unwrap_or(AgentKind::Codex);
-    Ok(format!("Wrote {}.\n\nAdd this job to .gitlab-ci.yml:\n\n{}", path.display(), init::ci_job(agent)))
+    let yaml = if args.job { ci_job::job(agent) } else { ci_job::component(agent) };
+    Ok(format!("Wrote {}.\n\nAdd this to .gitlab-ci.yml:\n\n{yaml}\n{}", path.display(), ci_job::variables(agent)))
 }
 
 /// `diffsan report`.

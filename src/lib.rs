@@ -40,3 +40,7 @@ pub mod view;
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version, the commit it was built from and the machine it was built for.
+pub const BUILD: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("DIFFSAN_BUILD"), ", ", env!("DIFFSAN_TARGET"), ")");

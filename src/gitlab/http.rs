@@ -7,7 +7,7 @@ use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::tls::{self, Deadlines};
+use super::tls::{self, Authorities, Deadlines};
 use super::words::{error_words, is_page};
 use crate::config::Token;
 use crate::error::{Result, chain, clip};
@@ -208,7 +208,12 @@ impl Http {
         ca_files: &[std::path::PathBuf],
         events: Events,
     ) -> Result<Self> {
-        let client = tls::client(deadlines, ca_files)?;
+        let (client, authorities) = tls::client(deadlines, ca_files)?;
+        if authorities == Authorities::Bundled && base.starts_with("https://") {
+            events.emit(Event::Warning {
+                message: "this machine has no certificate authorities: the bundled list of Mozilla's is used".into(),
+            });
+        }
         Ok(Self { client, base, token, retry_max: retry.0, backoff: retry.1, events })
     }
 

@@ -1,9 +1,13 @@
 //! The HTTP client: deadlines, certificate authorities, and what a failed handshake means.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Certificate, redirect};
+use reqwest::redirect;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::{Error, Failure, Result};
 
@@ -24,30 +28,55 @@ impl Default for Deadlines {
     }
 }
 
-/// A client that trusts the system's authorities and those of the given files, and follows no redirect.
-pub(super) fn client(deadlines: &Deadlines, ca_files: &[PathBuf]) -> Result<reqwest::Client> {
-    let mut roots = Vec::new();
+/// Where the certificate authorities come from that are trusted beside those of `gitlab.ca_file`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Authorities {
+    /// The machine's own store (or SSL_CERT_FILE, SSL_CERT_DIR).
+    System,
+    /// The machine has none: Mozilla's list, as it was when this program was built.
+    Bundled,
+}
+
+/// A client that trusts the machine's authorities, or the bundled ones where it has none, and those of the given
+/// files, and follows no redirect.
+pub(super) fn client(deadlines: &Deadlines, ca_files: &[PathBuf]) -> Result<(reqwest::Client, Authorities)> {
+    let (mut roots, authorities) = authorities();
     for file in ca_files {
-        roots.extend(read_bundle(file)?);
+        add_bundle(&mut roots, file)?;
     }
-    let builder = reqwest::Client::builder()
+    let broken = |error: &dyn std::error::Error| {
+        Error::Config(Failure::new("could not set up HTTPS for GitLab").caused_by(error))
+    };
+    let tls = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| broken(&error))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let client = reqwest::Client::builder()
         .user_agent(concat!("diffsan/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .connect_timeout(deadlines.connect)
         .read_timeout(deadlines.idle)
-        .timeout(deadlines.total);
-    let builder = if roots.is_empty() { builder } else { builder.tls_certs_merge(roots) };
-    builder.build().map_err(|error| {
-        let failure = Failure::new("could not set up HTTPS for GitLab").caused_by(&error);
-        Error::Config(failure.help(
-            "This image may have no certificate store: install `ca-certificates`, \
-             or set `gitlab.ca_file` to a PEM file with GitLab's certificate authority.",
-        ))
-    })
+        .timeout(deadlines.total)
+        .tls_backend_preconfigured(tls)
+        .build()
+        .map_err(|error| broken(&error))?;
+    Ok((client, authorities))
 }
 
-/// The certificates of a PEM file; a file without any is an error, not an empty list.
-fn read_bundle(file: &Path) -> Result<Vec<Certificate>> {
+fn authorities() -> (RootCertStore, Authorities) {
+    let mut roots = RootCertStore::empty();
+    // What cannot be read or parsed of the machine's store is as good as not there.
+    let (known, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if known > 0 {
+        return (roots, Authorities::System);
+    }
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    (roots, Authorities::Bundled)
+}
+
+/// Trusts the certificates of a PEM file; a file without any is an error, not an empty list.
+fn add_bundle(roots: &mut RootCertStore, file: &Path) -> Result<()> {
     let bad = |why: &str| {
         let help = "Point `gitlab.ca_file` (or CI_SERVER_TLS_CA_FILE) at a PEM file that starts with \
                     `-----BEGIN CERTIFICATE-----`. The variable holds a path, not the certificate itself.";
@@ -56,12 +85,17 @@ fn read_bundle(file: &Path) -> Result<Vec<Certificate>> {
             .with("ca_file", file.display().to_string())
     };
     let bytes = std::fs::read(file).map_err(|error| Error::Config(bad("cannot be read").caused_by(&error)))?;
-    let certificates = Certificate::from_pem_bundle(&bytes)
-        .map_err(|error| Error::Config(bad("is not a PEM bundle").caused_by(&error)))?;
-    if certificates.is_empty() {
+    let before = roots.len();
+    for certificate in CertificateDer::pem_slice_iter(&bytes) {
+        let certificate = certificate.map_err(|error| Error::Config(bad("is not a PEM bundle").caused_by(&error)))?;
+        roots
+            .add(certificate)
+            .map_err(|error| Error::Config(bad("holds a certificate that cannot be used").caused_by(&error)))?;
+    }
+    if roots.len() == before {
         return Err(Error::Config(bad("has no certificate in it")));
     }
-    Ok(certificates)
+    Ok(())
 }
 
 /// What to do about a handshake that failed; `None` when the trouble was another one.

@@ -3,13 +3,13 @@
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{OffsetDateTime, UtcOffset};
-use time_tz::{OffsetDateTimeExt, TimeZone, Tz, system, timezones};
+use tz::TimeZoneRef;
 
 /// A time zone that timestamps can be shown in.
 #[derive(Debug, Clone, Copy)]
 pub enum Zone {
     /// One of the IANA database.
-    Named(&'static Tz),
+    Named(&'static str, TimeZoneRef<'static>),
     /// A fixed offset from UTC.
     Fixed(UtcOffset),
 }
@@ -19,20 +19,27 @@ pub enum Zone {
 pub fn parse(text: &str) -> Result<Zone, String> {
     let name = text.trim();
     match name.to_ascii_lowercase().as_str() {
-        "system-local" | "local" => return Ok(system::get_timezone().map_or(Zone::Fixed(UtcOffset::UTC), Zone::Named)),
+        "system-local" | "local" => {
+            let system = iana_time_zone::get_timezone().ok();
+            return Ok(system.and_then(|name| named(&name)).unwrap_or(Zone::Fixed(UtcOffset::UTC)));
+        }
         "utc" | "z" => return Ok(Zone::Fixed(UtcOffset::UTC)),
         _ => {}
     }
     if let Some(offset) = offset(name) {
         return Ok(Zone::Fixed(offset));
     }
-    let known =
-        timezones::get_by_name(name).or_else(|| timezones::iter().find(|zone| zone.name().eq_ignore_ascii_case(name)));
-    known.map(Zone::Named).ok_or_else(|| {
+    named(name).ok_or_else(|| {
         format!(
             "`{name}` is not a time zone: use `system-local`, `UTC`, an IANA name such as `Europe/Berlin`, or an offset such as `+02:00`"
         )
     })
+}
+
+/// A zone of the IANA database, in any case; the tables are part of the program, so that an image needs none.
+fn named(name: &str) -> Option<Zone> {
+    let name = tzdb::TZ_NAMES.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+    Some(Zone::Named(name, tzdb::tz_by_name(name)?))
 }
 
 impl Zone {
@@ -42,7 +49,10 @@ impl Zone {
             return timestamp.to_owned();
         };
         let (local, name) = match self {
-            Self::Named(zone) => (instant.to_timezone(*zone), zone.name()),
+            Self::Named(name, zone) => {
+                let seconds = zone.find_local_time_type(instant.unix_timestamp()).map_or(0, |kind| kind.ut_offset());
+                (instant.to_offset(UtcOffset::from_whole_seconds(seconds).unwrap_or(UtcOffset::UTC)), *name)
+            }
             Self::Fixed(offset) => (instant.to_offset(*offset), ""),
         };
         let shown = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");

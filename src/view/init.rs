@@ -1,4 +1,4 @@
-//! `diffsan init`: a commented configuration file, and the CI job to paste.
+//! `diffsan init`: a commented configuration file.
 
 use std::fmt::Write as _;
 
@@ -31,53 +31,6 @@ pub fn config_file(agent: Option<AgentKind>) -> String {
             }
         }
     }
-    text
-}
-
-/// The GitLab job that runs diffsan with this agent.
-pub fn ci_job(agent: AgentKind) -> String {
-    let (image, install, key) = match agent {
-        AgentKind::Codex => ("node:22-bookworm", Some("npm install -g @openai/codex"), Some("OPENAI_API_KEY")),
-        AgentKind::Claude => {
-            ("node:22-bookworm", Some("npm install -g @anthropic-ai/claude-code"), Some("ANTHROPIC_API_KEY"))
-        }
-        AgentKind::Gemini => ("node:22-bookworm", Some("npm install -g @google/gemini-cli"), Some("GEMINI_API_KEY")),
-        AgentKind::Opencode => ("node:22-bookworm", Some("npm install -g opencode-ai"), Some("your provider's key")),
-        AgentKind::Cursor => {
-            ("buildpack-deps:bookworm", Some("curl https://cursor.com/install -fsS | bash"), Some("CURSOR_API_KEY"))
-        }
-        AgentKind::Command | AgentKind::Builtin => ("buildpack-deps:bookworm", None, None),
-    };
-    let mut text = String::new();
-    let variables = match key {
-        Some(key) => format!("GITLAB_TOKEN (scope api) and {key}"),
-        None => "GITLAB_TOKEN (scope api)".to_owned(),
-    };
-    let _ = writeln!(text, "# Add {variables} as masked CI/CD variables.");
-    let _ = writeln!(
-        text,
-        "# The merge request's \"diffsan report\" link opens the job's artifacts; report.html is among them."
-    );
-    let _ = writeln!(text, "diffsan:\n  stage: test\n  image: {image}\n  variables:");
-    let _ = writeln!(
-        text,
-        "    DIFFSAN_BINARY: tools/diffsan  # where the runner finds the program; or fetch it in before_script"
-    );
-    let _ = writeln!(text, "  before_script:");
-    if let Some(install) = install {
-        let _ = writeln!(text, "    - {install}");
-    }
-    let _ = write!(
-        text,
-        "    - install -m 755 \"$DIFFSAN_BINARY\" /usr/local/bin/diffsan\n  \
-         script:\n    - diffsan --ci --agent {}\n  \
-         rules:\n    - if: $CI_PIPELINE_SOURCE == \"merge_request_event\"\n  \
-         allow_failure:\n    exit_codes: [1]\n  \
-         artifacts:\n    when: always\n    expire_in: 1 week\n    expose_as: diffsan report\n    \
-         paths:\n      - .diffsan/\n    \
-         reports:\n      codequality: .diffsan/gl-code-quality-report.json\n",
-        agent.name()
-    );
     text
 }
 

@@ -1,5 +1,6 @@
 //! What people look at: the terminal, failures explained, reports.
 
+pub mod ci_job;
 mod code_quality;
 mod contract;
 pub mod doctor;
