@@ -275,7 +275,7 @@ fn the_component_says_in_one_line_what_is_wrong_with_the_program() {
 #[test]
 fn a_wrong_input_is_refused_before_a_job_starts() {
     // An unknown input is refused by GitLab too; gitlab-ci-local lets it pass.
-    for inputs in ["agent: nobody", "version: latest", "shards: many", "fail_on: terrible"] {
+    for inputs in ["agent: nobody", "version: latest", "post: perhaps", "fail_on: terrible"] {
         let yaml = format!("include:\n  - local: templates/review.yml\n    inputs: {{ {inputs} }}\n");
         let Some(pipeline) = Pipeline::of(&yaml).map(Pipeline::with_program) else { return };
         let finished = pipeline.run(&[]);
