@@ -121,6 +121,7 @@ pub(crate) fn quick(mut config: ClientConfig) -> ClientConfig {
     };
     config.deadlines =
         Deadlines { connect: Duration::from_secs(5), idle: Duration::from_secs(20), total: Duration::from_secs(20) };
+    config.settle = Duration::from_millis(80);
     config
 }
 

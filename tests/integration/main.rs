@@ -9,6 +9,7 @@ mod commands;
 mod configuration;
 mod context;
 mod contract;
+mod conversation;
 mod diff_fetch_ci;
 mod diff_fetch_local;
 mod diff_parse;

@@ -102,6 +102,10 @@ impl On {
         Self { method: "POST", path_end: path_end.into(), body_has: None }
     }
 
+    pub(crate) fn delete(path_end: &str) -> Self {
+        Self { method: "DELETE", path_end: path_end.into(), body_has: None }
+    }
+
     pub(crate) fn put(path_end: &str) -> Self {
         Self { method: "PUT", path_end: path_end.into(), body_has: None }
     }
@@ -135,6 +139,8 @@ pub(crate) enum Failure {
     DoneThenCut,
     /// No answer, ever.
     Hang,
+    /// No answer, and it is done after so long.
+    DoneLater(Duration),
 }
 
 impl Failure {
