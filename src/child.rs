@@ -58,6 +58,13 @@ pub fn kill_all() -> bool {
     !live.is_empty()
 }
 
+/// Keeps other processes of the same user from reading this one's memory and environment, where the system can (Linux). An
+/// agent's program runs as the same user, and the environment of a CI job holds more than the agent may see.
+pub fn hide_self() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 /// Whether a process is on the list or descends from one that is; `None` where the system does not show who descends from
 /// whom.
 pub fn descends_from_live(pid: u32) -> Option<bool> {

@@ -173,6 +173,9 @@ fn record(args: &ReviewArgs, task: &Task) -> u8 {
     let env = Environment::read();
     let console = Console::new(style(&args.common, &env, None));
     silence_panics();
+    if policy::is_job(args, &env) {
+        diffsan::child::hide_self();
+    }
     match runtime() {
         Ok(watch) => watch.block_on(recorded(args, task, env, &console)),
         Err(error) => {

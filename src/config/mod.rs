@@ -259,8 +259,12 @@ pub fn named_files(config: &AppConfig) -> Vec<NamedFile> {
     ]
     .into_iter()
     .flatten()
+    .chain(config.review.rules.iter().filter_map(|rule| one(RULES, &rule.file)))
     .collect()
 }
+
+/// The key whose rules may name files.
+pub const RULES: &str = "review.rules";
 
 /// Merges files (the weakest first), the environment and the flags.
 pub fn merge(files: &[SettingsFile], args: &ReviewArgs, env: &Environment) -> Result<Merged> {
@@ -506,6 +510,26 @@ fn check(loaded: &Loaded) -> Result<()> {
     }
     if let Err(problem) = Roots::new(&config.policy.trust_roots, []) {
         return Err(loaded.invalid("policy.trust_roots", &problem.to_string(), "fix or remove the glob"));
+    }
+    for rule in &config.review.rules {
+        if rule.paths.is_empty() || (rule.text.trim().is_empty() && rule.file.is_none()) {
+            let help = "write { paths = [\"api/**\"], text = \"...\" }, or file instead of text";
+            return Err(loaded.invalid(RULES, "has a rule without paths or without a text", help));
+        }
+        if let Err(problem) = crate::prepare::globs(&rule.paths) {
+            return Err(loaded.invalid(RULES, &problem.to_string(), "fix or remove the glob"));
+        }
+    }
+    let is_name = |name: &str| {
+        let fits = |letter: char| letter.is_alphabetic() || matches!(letter, ' ' | '-' | '(' | ')');
+        !name.trim().is_empty() && name.chars().count() <= 40 && name.chars().all(fits)
+    };
+    if config.review.language.as_deref().is_some_and(|name| !is_name(name)) {
+        return Err(loaded.invalid("review.language", "is no name of a language", "write its name, such as German"));
+    }
+    if config.review.second_agent == Some(AgentKind::Builtin) {
+        let help = "name an agent that reads code, or set review.second_look = \"off\"";
+        return Err(loaded.invalid("review.second_agent", "cannot be builtin", help));
     }
     if config.workdir.trim().is_empty() {
         return Err(loaded.invalid("workdir", "must not be empty", "remove it to use .diffsan"));

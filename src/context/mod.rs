@@ -18,7 +18,7 @@ mod tree;
 pub use budget::Budget;
 pub use record::{Recorder, Summary};
 pub use serve::{NONCE, Pass, SOCKET, Serving, serve};
-pub use tools::{Answer, Question, TOOLS, answer};
+pub use tools::{Answer, Question, TOOLS, answer, has_line};
 pub use tree::{Tree, TreeError};
 
 /// Largest file that is read or searched; more is no source that anyone reads.

@@ -25,6 +25,7 @@ use super::rpc::{self, Asked};
 use super::tools::{self, Answer, Question};
 use super::tree::Tree;
 use super::{TOOLS, peer};
+use crate::agent::Eyes;
 use crate::contracts::ContextCall;
 use crate::redact::Output;
 use crate::run::clock;
@@ -340,16 +341,4 @@ impl Lines {
             }
         }
     }
-}
-
-/// diffsan's reading tools: the one MCP server, called `repo`, that an agent's program may start.
-#[derive(Debug, Clone)]
-pub struct Eyes {
-    pub program: PathBuf,
-    pub args: Vec<String>,
-    /// Variables of the server, and of nobody else.
-    pub env: Vec<(String, String)>,
-    pub tools: &'static [&'static str],
-    /// Every text that the tools handed out: what stands in it is no answer.
-    pub shown: Arc<Mutex<Vec<String>>>,
 }

@@ -100,6 +100,24 @@ pub fn answer(tree: &Tree, question: &Question, most: usize, stop: &AtomicBool) 
     answered.unwrap_or_else(Answer::sorry)
 }
 
+/// Whether the tree has a file with that line.
+pub fn has_line(tree: &Tree, path: &str, line: u32) -> bool {
+    let Ok(place) = locate(tree, path) else { return false };
+    let (Ok(mut reader), Ok(wanted)) = (tree.reader(), usize::try_from(line)) else { return false };
+    let mut has = false;
+    let read = reader.each(&[place], |_, content| {
+        let lines = match content {
+            Content::Bytes(raw) if tree.entries()[place].kind == Kind::File => {
+                text(raw).map_or(0, |text| text.lines().count())
+            }
+            _ => 0,
+        };
+        has = (1..=lines).contains(&wanted);
+        false
+    });
+    read.is_ok() && has
+}
+
 /// The tools as they are offered to the model.
 pub(super) fn offered() -> Value {
     let number = |what: &str| json!({"type": "integer", "minimum": 1, "description": what});

@@ -376,11 +376,14 @@ pub struct ContextConfig {
     pub max_calls: usize,
     /// Most bytes that the tools hand out in one pass; 0 is `off`.
     pub max_bytes: usize,
+    /// Show the agent title and description of the issues that the merge request's description closes: this project's, and
+    /// never confidential ones.
+    pub issues: bool,
 }
 
 impl Default for ContextConfig {
     fn default() -> Self {
-        Self { tools: ContextTools::Auto, max_calls: 60, max_bytes: 600_000 }
+        Self { tools: ContextTools::Auto, max_calls: 60, max_bytes: 600_000, issues: true }
     }
 }
 

@@ -3,6 +3,7 @@
 mod diff;
 mod explain;
 mod http;
+mod issues;
 mod repository;
 mod talk;
 mod tls;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::passes::Passes;
 use super::{About, Change, Request, chars, look};
 use crate::agent::{self, builtin};
+use crate::config::{self, Loaded};
 use crate::contracts::{
     AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Timings, TokenUsage,
 };
@@ -101,7 +102,7 @@ fn write_prompt(
     diff: &Diff<'_>,
     about: &About<'_>,
 ) -> Result<Redacted> {
-    let (loaded, config) = (&request.loaded, &request.loaded.config.agent);
+    let (loaded, settings) = (&request.loaded, &request.loaded.config.agent);
     let agent = agent::by_kind(kind);
     let (title, description) = about.said(request);
     // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
@@ -110,15 +111,24 @@ fn write_prompt(
     let (digest, truncation) = (cleaned(run, &about.prior.digest), cleaned(run, &about.prepared.report));
     let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
     let template = loaded.template.as_deref().map(clean);
+    let issues: Vec<prompt::Issue> = about
+        .issues
+        .iter()
+        .map(|issue| prompt::Issue {
+            iid: issue.iid,
+            title: clean(&issue.title),
+            description: clean(&issue.description),
+        })
+        .collect();
     let elsewhere = passes.division.elsewhere(diff, pass);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
-        eyes: false,
+        eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
         second_look: look::looker(request, kind).is_some(),
-        verbosity: config.verbosity,
-        skills: &config.skills,
+        verbosity: settings.verbosity,
+        skills: &settings.skills,
         language: loaded.config.review.language.as_deref(),
-        rules: "",
+        rules: &clean(&rules(loaded, &passes.texts[pass])?),
         custom_instructions: &instructions,
         template: template.as_deref(),
         pass: (passes.texts.len() > 1).then_some(prompt::PassNote {
@@ -130,7 +140,7 @@ fn write_prompt(
         redaction_found: about.change.redaction.found,
         title: title.as_deref(),
         description: description.as_deref(),
-        issues: &[],
+        issues: &issues,
         digest: &digest,
         fingerprint: &about.change.fingerprint,
         diff: &passes.texts[pass],
@@ -148,11 +158,11 @@ fn write_prompt(
                 truncation: about.prepared.report.clone(),
                 redaction_found: about.change.redaction.found,
                 agent: kind,
-                verbosity: config.verbosity,
-                skills: config.skills.clone(),
-                model: config.model.clone(),
+                verbosity: settings.verbosity,
+                skills: settings.skills.clone(),
+                model: settings.model.clone(),
                 custom_instructions_present: loaded.instructions.is_some(),
-                custom_instructions_file: config.custom_instructions_file.clone(),
+                custom_instructions_file: settings.custom_instructions_file.clone(),
                 prompt_version: prompt::VERSION,
             },
         },
@@ -160,6 +170,25 @@ fn write_prompt(
     let path = artifact(AgentFile::Prompt).file_name();
     run.events.emit(Event::PromptWritten { path, chars: chars(prompt.as_str()) });
     Ok(prompt)
+}
+
+/// The project's rules for the files of a pass.
+fn rules(loaded: &Loaded, diff: &str) -> Result<String> {
+    let rules: Vec<prompt::Rule> = loaded
+        .config
+        .review
+        .rules
+        .iter()
+        .map(|rule| {
+            let file = rule.file.as_deref().and_then(|file| loaded.named(config::RULES, file)).unwrap_or_default();
+            prompt::Rule { paths: rule.paths.clone(), text: format!("{file}\n{}", rule.text) }
+        })
+        .collect();
+    let diff = Diff::parse(diff.as_bytes()).unwrap_or_default();
+    let files: Vec<&str> =
+        diff.files.iter().flat_map(|file| [file.new_path.as_str(), file.old_path.as_str()]).collect();
+    prompt::rules(&rules, &files)
+        .map_err(|error| loaded.invalid(config::RULES, &error.to_string(), "fix or remove the glob"))
 }
 
 /// There is always a pass, so this cannot be; if it is, it is no review.

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::Request;
+use super::eyes::{self, Sight};
 use crate::agent::{self, Agent, Answered, Purse, Question};
 use crate::contracts::{AgentCall, AgentKind, AgentRun, AppConfig, TokenUsage};
 use crate::error::Result;
@@ -16,32 +17,36 @@ pub(super) struct Caller<'a> {
     pub(super) request: &'a Request,
     /// The agent that reviews.
     first: AgentKind,
+    /// What agents can read beyond the change.
+    pub(super) sight: Option<&'a Sight>,
     purse: Purse,
     calls: Mutex<Vec<(Part, AgentCall)>>,
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn new(run: &'a Run, request: &'a Request, first: AgentKind) -> Self {
+    pub(super) fn new(run: &'a Run, request: &'a Request, first: AgentKind, sight: Option<&'a Sight>) -> Self {
         let purse = Purse::new(request.loaded.config.agent.max_cost_usd);
-        Self { run, request, first, purse, calls: Mutex::default() }
+        Self { run, request, first, sight, purse, calls: Mutex::default() }
     }
 
     /// Asks one question.
     pub(super) async fn ask<T: Reply>(&self, agent: &'static Agent, question: &Question<'_, T>) -> Result<Answered<T>> {
         let config = self.config_for(agent.kind);
+        let serving = self.sight.and_then(|sight| sight.serve(self.run, self.request, agent.kind, question.part));
         let asked = agent::Request {
             agent,
             config: &config,
             env: &self.request.env,
             start: &self.request.current,
             time_left: agent::time_left(&self.request.loaded.ci, crate::run::clock::now()),
-            eyes: None,
+            eyes: serving.as_ref().map(|serving| serving.eyes.clone()),
             purse: &self.purse,
             engine: &self.run.engine,
             workdir: &self.run.workdir,
             events: &self.run.events,
         };
         let answered = agent::ask(&asked, question).await;
+        eyes::close(self.run, serving);
         let call = match &answered {
             Ok(answered) => call(question.part, &answered.run, answered.timings.duration_ms, None),
             Err(error) => self.failed(question.part, agent, &error.to_string()),

@@ -85,7 +85,10 @@ async fn ask(
     diff: &Diff<'_>,
 ) -> Result<Verdicts> {
     let form = form();
-    let line_exists = |path: &str, line: u32| look::in_diff(diff, path, line);
+    let sight = caller.sight.filter(|sight| sight.is_for(caller.request, looker.agent.kind));
+    let line_exists = |path: &str, line: u32| {
+        look::in_diff(diff, path, line) || sight.is_some_and(|sight| sight.has_line(path, line))
+    };
     let mut again: Option<Redacted> = None;
     loop {
         let part = if again.is_some() { Part::LookAgain } else { Part::Look };
@@ -150,7 +153,7 @@ fn write_prompt(
     let schema = (!looker.agent.structured).then(|| form.shown_schema());
     let text = prompt::build_look(&LookInput {
         schema: schema.as_deref(),
-        eyes: false,
+        eyes: about.sight.is_some_and(|sight| sight.is_for(caller.request, looker.agent.kind)),
         language: config.review.language.as_deref(),
         redaction_found: about.change.redaction.found,
         title: title.as_deref(),

@@ -9,6 +9,7 @@ use crate::contracts::{AgentKind, Anchors, GateConfig, OnPartial, PolicyRecord, 
 use crate::error::Result;
 use crate::gitlab::MergeRequest;
 use crate::prepare::Prepared;
+use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::Artifact;
@@ -18,6 +19,7 @@ use crate::view;
 mod asking;
 mod caller;
 mod change;
+mod eyes;
 mod guards;
 mod look;
 mod outcome;
@@ -28,12 +30,13 @@ mod talk;
 use asking::write_prompts;
 use caller::Caller;
 use change::{Change, prepare, redact};
+use eyes::Sight;
 use look::{looker, second_look};
 pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
 use outcome::{finish, plan, post, report, validate};
 pub(crate) use source::client_config;
-use source::{Seen, connect, fetch};
+use source::{Seen, connect, fetch, issues};
 use talk::Terms;
 
 /// What a run was asked to do.
@@ -91,7 +94,17 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     if decision.should_skip {
         return talk::skipped(run, request, gitlab.as_ref(), seen.as_ref(), &decision).await;
     }
-    let about = About { change: &change, prepared: &prepared, anchors: &anchors, prior: &prior, seen: seen.as_ref() };
+    let issues = issues(run, request, gitlab.as_ref(), seen.as_ref()).await;
+    let sight = eyes::open(run, request, agent, &change).await;
+    let about = About {
+        change: &change,
+        prepared: &prepared,
+        anchors: &anchors,
+        prior: &prior,
+        seen: seen.as_ref(),
+        issues: &issues,
+        sight: sight.as_ref(),
+    };
     if let Some(claim) = talk::unfinished(run, request, &change, &terms, &prior) {
         return finish(run, request, gitlab.as_ref(), claim, &diff, &about, terms).await;
     }
@@ -100,7 +113,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }
-    let caller = Caller::new(run, request, agent);
+    let caller = Caller::new(run, request, agent, sight.as_ref());
     let asked = passes::ask(&caller, agent, &prompts, &passes, &diff, &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
@@ -121,6 +134,9 @@ struct About<'a> {
     anchors: &'a Anchors,
     prior: &'a Prior,
     seen: Option<&'a Seen>,
+    issues: &'a [Issue],
+    /// What agents can read beyond the change.
+    sight: Option<&'a Sight>,
 }
 
 impl About<'_> {

@@ -284,6 +284,7 @@ pub(super) fn report(
 ) -> Result<()> {
     run.stage("report");
     let events = run.workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let context = run.workdir.read(&Artifact::Context.file_name()).unwrap_or_default();
     let shown = Shown {
         record: run.record(posted.as_ref().err()),
         review: reviewed.review,
@@ -294,6 +295,7 @@ pub(super) fn report(
         plan: Some(plan),
         post: run.workdir.read_json(Artifact::PostResults)?,
         events: String::from_utf8_lossy(&events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+        context: String::from_utf8_lossy(&context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
     };
     write_reports(&run.workdir, &run.engine, &shown)
 }

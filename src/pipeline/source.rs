@@ -6,6 +6,7 @@ use crate::diff::fetch::{self, Fetched, Local};
 use crate::diff::git::Git;
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
+use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::threads::NoteView;
@@ -174,6 +175,24 @@ pub(super) fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Se
         run.events.emit(Event::SkipAutoMergeUnknown { reason: "GitLab does not say".into() });
     }
     Ok(Seen { own_user, merge_request, notes: listing.notes, unread: listing.unread, versions })
+}
+
+/// The issues that the merge request closes. GitLab is asked only where the description names one; what cannot be read is
+/// said and done without.
+pub(super) async fn issues(run: &Run, request: &Request, gitlab: Option<&Client>, seen: Option<&Seen>) -> Vec<Issue> {
+    let merge_request = seen.and_then(|seen| seen.merge_request.as_ref());
+    let (Some(client), Some(merge_request)) = (gitlab, merge_request) else { return Vec::new() };
+    let named = |text: &str| {
+        let digit = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+        text.contains("/issues/") || text.contains("/work_items/") || text.split('#').skip(1).any(digit)
+    };
+    if !request.loaded.config.context.issues || !named(&merge_request.description) {
+        return Vec::new();
+    }
+    client.closes_issues(merge_request.project_id).await.unwrap_or_else(|error| {
+        run.survive(&error);
+        Vec::new()
+    })
 }
 
 /// What posting cannot do without: a refusal that will stand ends the run before the agent is paid for.

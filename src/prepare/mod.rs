@@ -11,7 +11,7 @@ mod cut;
 mod fit;
 mod rank;
 
-pub use rank::GlobError;
+pub use rank::{GlobError, globs};
 
 use cut::Cut;
 use fit::{Fitted, Taken};

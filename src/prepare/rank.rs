@@ -212,7 +212,7 @@ fn extensions(list: &[String]) -> Vec<String> {
 
 /// Globs as `.gitignore` reads them: without a slash they match in every folder, `*` stays within
 /// a folder, a slash at the end means everything below.
-fn globs(list: &[String]) -> Result<GlobSet, GlobError> {
+pub fn globs(list: &[String]) -> Result<GlobSet, GlobError> {
     let mut set = GlobSetBuilder::new();
     for glob in list {
         let bad = |reason: String| GlobError { glob: glob.clone(), reason };

@@ -14,7 +14,10 @@ mod fence;
 mod index;
 mod lenses;
 mod look;
+mod rules;
 mod text;
+
+pub use rules::{Rule, rules};
 
 pub use look::{LookInput, again as look_again, build as build_look};
 

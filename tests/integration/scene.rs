@@ -1,7 +1,9 @@
 //! A merge request as a job sees it: a target project with a policy, a branch, a checkout of it, and GitLab.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -24,25 +26,27 @@ pub(crate) struct Scene {
 impl Scene {
     /// A target with these files on `main`, and a branch `topic` that adds [`WICKED`] and whatever `branch` does to it.
     pub(crate) fn new(policy: &[(&str, &str)], branch: impl FnOnce(&Sandbox)) -> Self {
-        let sandbox = Sandbox::new();
-        for (path, text) in policy {
-            sandbox.write(path, text);
-        }
-        let base = sandbox.commit("policy");
-        sandbox.git_in(sandbox.root(), &["init", "-q", "--bare", "-b", "main", "origin.git"]);
-        sandbox.git(&["remote", "add", "origin", &url(&sandbox.root().join("origin.git"))]);
-        sandbox.git(&["push", "-q", "origin", "main"]);
-        sandbox.git(&["checkout", "-q", "-b", "topic"]);
+        let sandbox = Sandbox::bare();
+        let base = lay_out(&sandbox, policy);
+        let (repo, root) = (sandbox.repo(), sandbox.root());
+        std::fs::write(repo.join(".git/refs/heads/topic"), format!("{base}\n")).unwrap();
+        std::fs::write(repo.join(".git/HEAD"), "ref: refs/heads/topic\n").unwrap();
         sandbox.write(
             "src/app.py",
             format!("def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three(wicked_input):\n{WICKED}\n"),
         );
         branch(&sandbox);
         let head = sandbox.commit("change");
-        sandbox.git(&["push", "-q", "origin", "topic"]);
-        sandbox
-            .git_in(sandbox.root(), &["clone", "-q", "--no-checkout", &url(&sandbox.root().join("origin.git")), "job"]);
-        sandbox.git_in(&sandbox.root().join("job"), &["checkout", "-q", "--detach", &head]);
+        // The target project, and the job's checkout, as the runner would have made them.
+        copy(&repo.join(".git"), &root.join("origin.git"));
+        std::fs::write(root.join("origin.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let config = std::fs::read_to_string(root.join("origin.git/config")).unwrap();
+        std::fs::write(root.join("origin.git/config"), config.replace("bare = false", "bare = true")).unwrap();
+        copy(&repo, &root.join("job"));
+        std::fs::write(root.join("job/.git/HEAD"), format!("{head}\n")).unwrap();
+        for name in ["main", "topic"] {
+            std::fs::remove_file(root.join("job/.git/refs/heads").join(name)).unwrap();
+        }
         let agent = sandbox.script("agent.sh", &agent(sandbox.root()));
         let gitlab = FakeGitLab::start(&sandbox.root().join("origin.git"), &base, &head);
         Self { sandbox, gitlab, base, head, agent }
@@ -131,6 +135,45 @@ impl Scene {
         let mut found = Vec::new();
         walk(self.sandbox.root(), &mut found);
         found
+    }
+}
+
+/// A repository on `main` with these files in it; its newest commit. Made once for each policy, and then copied:
+/// a test is quick when it starts few processes.
+fn lay_out(sandbox: &Sandbox, policy: &[(&str, &str)]) -> String {
+    static MADE: LazyLock<Mutex<HashMap<String, Sandbox>>> = LazyLock::new(Mutex::default);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let model = made.entry(format!("{policy:?}")).or_insert_with(|| {
+        let model = Sandbox::new();
+        for (path, text) in policy {
+            model.write(path, text);
+        }
+        model.commit("policy");
+        model
+    });
+    std::fs::remove_dir(sandbox.repo()).unwrap();
+    copy(&model.repo(), &sandbox.repo());
+    drop(made);
+    let config = sandbox.repo().join(".git/config");
+    let origin = url(&sandbox.root().join("origin.git"));
+    let remote = format!("[remote \"origin\"]\n\turl = {origin}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
+    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + &remote).unwrap();
+    std::fs::read_to_string(sandbox.repo().join(".git/refs/heads/main")).unwrap().trim().to_owned()
+}
+
+/// Copies a folder with its links and permissions.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (kind, place) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &place);
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path()).unwrap(), place).unwrap();
+        } else {
+            std::fs::copy(entry.path(), place).unwrap();
+        }
     }
 }
 

@@ -75,6 +75,25 @@ fn review(findings: Vec<Finding>) -> ReviewOutput {
     }
 }
 
+#[test]
+fn with_a_second_look_small_findings_are_folded_and_one_that_failed_is_said() {
+    use crate::contracts::LookStatus::{Done, Failed, NotNeeded};
+    let case = || {
+        Case::with(vec![
+            finding("f-1", Severity::Medium, "src/a.rs", 3, 3, "Real."),
+            finding("f-2", Severity::Low, "src/a.rs", 4, 4, "Small."),
+        ])
+    };
+    // The control: without one, posting is as it was.
+    assert_eq!(case().plan().discussions.len(), 2);
+    for status in [Done, Failed, NotNeeded] {
+        let plan = case().looked(status).plan();
+        assert_eq!(ids(&plan), ["f-1"], "{status:?}");
+        assert!(plan.summary_markdown.contains("Small."));
+        assert_eq!(plan.summary_markdown.contains("were not confirmed"), status == Failed);
+    }
+}
+
 fn refs() -> Refs {
     Refs { base_sha: "b".repeat(40), start_sha: "5".repeat(40), head_sha: "a".repeat(40) }
 }
@@ -107,6 +126,12 @@ impl Case {
             redaction,
             errors: Vec::new(),
         }
+    }
+
+    /// A second look was taken, or none was due.
+    fn looked(mut self, status: crate::contracts::LookStatus) -> Self {
+        self.review.meta.second_look = Some(crate::contracts::SecondLook::new(status));
+        self
     }
 
     fn plan(&self) -> PostPlan {

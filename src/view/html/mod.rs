@@ -1,5 +1,7 @@
 //! `report.html`: one file with everything in it, for `artifacts:expose_as` and for whoever opens the artifacts.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -47,6 +49,7 @@ struct Report {
     redaction: String,
     secrets: Vec<Secret>,
     audit: Vec<Output>,
+    read: Vec<Read>,
     rejected: Vec<Rejected>,
     timeline: Vec<StageBar>,
     details: Vec<Fact>,
@@ -89,6 +92,12 @@ struct Output {
     count: u64,
 }
 
+struct Read {
+    path: String,
+    lines: u64,
+    removed: u64,
+}
+
 struct Rejected {
     code: &'static str,
     path: String,
@@ -125,6 +134,7 @@ fn report(shown: &Shown) -> Report {
         redaction: redaction(shown),
         secrets: secrets(shown),
         audit: audit(shown),
+        read: read(shown),
         rejected: rejected(shown),
         timeline: bars(shown),
         details: details(shown),
@@ -239,6 +249,20 @@ fn secrets(shown: &Shown) -> Vec<Secret> {
 fn audit(shown: &Shown) -> Vec<Output> {
     let outputs = shown.record.privacy_audit.iter().flat_map(|audit| &audit.outputs);
     outputs.map(|(name, rules)| Output { name: one_line(name), count: rules.values().sum() }).collect()
+}
+
+/// The files that the agent read, and how often it searched.
+fn read(shown: &Shown) -> Vec<Read> {
+    let mut rows: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for call in shown.context.iter().filter(|call| call.error.is_none()) {
+        let what = match call.arguments.get("path").and_then(serde_json::Value::as_str) {
+            Some(path) => one_line(path),
+            None => one_line(&call.tool),
+        };
+        let row = rows.entry(what).or_default();
+        *row = (row.0 + call.lines, row.1 + call.redactions);
+    }
+    rows.into_iter().map(|(path, (lines, removed))| Read { path, lines, removed }).collect()
 }
 
 fn rejected(shown: &Shown) -> Vec<Rejected> {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::contracts::{
-    Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport, ReviewOutput, RunRecord,
-    Severity, Side, TruncationReport, Validation,
+    AgentCall, ContextCall, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport,
+    ReviewOutput, RunRecord, Severity, Side, TruncationReport, Validation,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
@@ -28,6 +28,9 @@ pub struct Shown {
     pub plan: Option<PostPlan>,
     pub post: Option<PostResults>,
     pub events: Vec<EventRecord>,
+    /// What the agent asked to read.
+    #[serde(default)]
+    pub context: Vec<ContextCall>,
 }
 
 impl Shown {
@@ -63,6 +66,7 @@ impl Shown {
             post: workdir.read_json(Artifact::PostResults)?,
             // A run that is still writing, or was killed, may have left half a line.
             events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            context: text(Artifact::Context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         }))
     }
 
@@ -403,7 +407,19 @@ pub(super) fn tokens(shown: &Shown) -> Option<String> {
     if let Some(cost) = usage.cost_usd {
         words.push(format!("${cost:.4}"));
     }
+    let calls = &shown.review.meta.calls;
+    if calls.len() > 1 {
+        let each: Vec<String> = calls.iter().map(one_call).collect();
+        words.push(format!("{} calls ({})", calls.len(), each.join("; ")));
+    }
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// `second look: 12.3 s, $0.0100`.
+fn one_call(call: &AgentCall) -> String {
+    let cost = call.token_usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let failed = if call.error.is_some() { ", no answer" } else { "" };
+    format!("{}: {}{cost}{failed}", call.part, duration(call.duration_ms))
 }
 
 /// `5 of 7 hunks in 3 of 4 files`.

@@ -4,6 +4,6 @@ mod binary;
 mod clis;
 mod cursor;
 mod hostile;
-mod model;
+pub(crate) mod model;
 mod process;
-mod support;
+pub(crate) mod support;

@@ -94,7 +94,7 @@ impl Model {
     }
 }
 
-fn endpoint(path: &str) -> &str {
+pub(crate) fn endpoint(path: &str) -> &str {
     path.split('?').next().unwrap_or_default()
 }
 
@@ -129,7 +129,7 @@ async fn serve(stream: TcpStream, mode: Mode, reply: &str, seen: &Mutex<Vec<Rece
     stream.shutdown().await
 }
 
-async fn receive(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Received>> {
+pub(crate) async fn receive(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Received>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {
         return Ok(None);
@@ -167,7 +167,7 @@ async fn receive(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Re
     Ok(Some(Received { method, path, headers, body }))
 }
 
-async fn respond(stream: &mut TcpStream, status: u16, body: &Value) -> std::io::Result<()> {
+pub(crate) async fn respond(stream: &mut TcpStream, status: u16, body: &Value) -> std::io::Result<()> {
     let body = body.to_string();
     let retry = if status == 429 { "retry-after: 1\r\n" } else { "" };
     let head = format!(

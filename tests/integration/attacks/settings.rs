@@ -192,6 +192,29 @@ fn a_branch_whose_name_ends_like_the_targets_is_not_the_target() {
 }
 
 #[test]
+fn the_main_of_a_fork_is_not_the_target() {
+    Attack {
+        before: &|scene| {
+            own_rules(scene, "refs/heads/mine");
+            scene.sandbox.git_in(scene.sandbox.root(), &["clone", "-q", "--bare", &url(&scene.origin()), "fork.git"]);
+            let fork = scene.sandbox.root().join("fork.git");
+            scene.sandbox.git_in(&fork, &["update-ref", "refs/heads/main", "refs/heads/mine"]);
+        },
+        start: &|scene| {
+            let mut command = scene.command(&["--ci"]);
+            command
+                .env("CI_PROJECT_ID", "777")
+                .env("CI_REPOSITORY_URL", url(&scene.sandbox.root().join("fork.git")))
+                .env("CI_MERGE_REQUEST_PROJECT_URL", url(&scene.sandbox.root().join("origin")))
+                .env("CI_DEFAULT_BRANCH", "mine");
+            command
+        },
+        ..Attack::default()
+    }
+    .fails();
+}
+
+#[test]
 fn branches_planted_in_a_reused_checkout_are_not_the_target() {
     Attack {
         before: &|scene| {

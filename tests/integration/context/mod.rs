@@ -1,5 +1,7 @@
 //! The agent's eyes: what the tools answer, and who may ask.
 
+mod model;
+mod programs;
 mod socket;
 mod support;
 mod tools;

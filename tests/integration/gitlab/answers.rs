@@ -176,6 +176,7 @@ fn merge_request(store: &mut Store, call: &Call<'_>, rest: &[&str]) -> Answer {
             let rows = store.versions.iter().enumerate().rev().map(|(at, refs)| Some(version_json(at, refs))).collect();
             page(store, call, rows)
         }
+        ("GET", ["closes_issues"]) => Answer::json(200, store.closes.clone()),
         ("GET", ["diffs"]) => list_diffs(store, call),
         ("GET", ["raw_diffs"]) if store.raw_diffs => {
             let refs = store.latest();

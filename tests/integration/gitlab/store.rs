@@ -104,6 +104,8 @@ pub(crate) struct Store {
     pub(crate) paging_headers: bool,
     /// Branches that GitLab protects.
     pub(crate) protected: Vec<String>,
+    /// The issues that the merge request closes, as GitLab lists them.
+    pub(crate) closes: Value,
     serial: u64,
     commits: HashMap<String, bool>,
     diffs: HashMap<(String, String, Vec<String>), Arc<Vec<FileDiff>>>,
@@ -142,6 +144,7 @@ impl Store {
             collapsed: Vec::new(),
             paging_headers: true,
             protected: vec!["main".into()],
+            closes: Value::Array(Vec::new()),
             serial: 0,
             commits: HashMap::new(),
             diffs: HashMap::new(),
