@@ -8,6 +8,7 @@ use clap::CommandFactory as _;
 use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs};
 use crate::config::{self, Environment, Loaded};
 use crate::contracts::{AgentKind, Finding, ReviewOutput};
+use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure, Result};
 use crate::policy::{self, Start, trust};
 use crate::redact::{Engine, Output};
@@ -58,7 +59,10 @@ impl Place {
                 places.extend(config::repository_top(&self.current).map(|top| top.join(&usual)));
             }
         }
-        let look = |path: &PathBuf| Workdir::look(path, &self.current, Arc::clone(&self.engine)).ok();
+        let look = |path: &PathBuf| {
+            let workdir = Workdir::look(path, &self.current, Arc::clone(&self.engine)).ok()?;
+            Some(workdir.knowing(tracked_in(&self.current.join(path), &self.env).into()))
+        };
         let mut there = places.iter().filter_map(look);
         there.by_ref().find(Workdir::has_run).or_else(|| look(&usual)).ok_or_else(|| {
             Error::Config(
@@ -70,17 +74,18 @@ impl Place {
     }
 
     /// The findings of the last review, and the folder they are in; none where there was no review.
-    fn findings(&self, common: &CommonArgs) -> (PathBuf, Vec<Finding>) {
-        let path = self.workdir_path(None, common);
-        let workdir = self.look(None, common).ok();
-        let review: Option<ReviewOutput> =
-            workdir.as_ref().and_then(|workdir| workdir.read_json(Artifact::Review).ok()?);
-        let folder = workdir.map_or(path, |workdir| workdir.path().to_owned());
-        (folder, review.map(|review| review.findings).unwrap_or_default())
+    fn findings(&self, common: &CommonArgs) -> Result<(PathBuf, Vec<Finding>)> {
+        let Ok(workdir) = self.look(None, common) else {
+            return Ok((self.workdir_path(None, common), Vec::new()));
+        };
+        let review: Option<ReviewOutput> = workdir.read_json(Artifact::Review)?;
+        Ok((workdir.path().to_owned(), review.map(|review| review.findings).unwrap_or_default()))
     }
 
     fn open(&self, path: &Path) -> Result<Workdir> {
-        Workdir::open(path, &self.forbidden(), Arc::clone(&self.engine)).map_err(|unusable| {
+        let tracked = tracked_in(&self.current.join(path), &self.env).into();
+        let workdir = Workdir::open(path, &self.forbidden(), Arc::clone(&self.engine));
+        workdir.map(|workdir| workdir.knowing(tracked)).map_err(|unusable| {
             Error::Config(
                 Failure::new(unusable.to_string())
                     .with("workdir", path.to_string_lossy())
@@ -163,23 +168,35 @@ pub fn follow(args: &WorkdirArgs, place: &Place, seen: usize) -> Result<News> {
 }
 
 fn traces(workdir: &Workdir) -> Traces {
-    let text = |artifact: Artifact| {
-        workdir
-            .read(&artifact.file_name())
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+    let mut problems = Vec::new();
+    let mut text = |artifact: Artifact| match workdir.read(&artifact.file_name()) {
+        Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) => {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                problems.push(format!("{} was not read: {error}", artifact.file_name()));
+            }
+            None
+        }
     };
-    let json = |artifact: Artifact| serde_json::from_str(&text(artifact)).ok();
     // Asked before the files are read: a run that ends in between is then seen as it ended.
     let is_live = workdir.is_live();
+    let artifacts = [Artifact::Run, Artifact::Review, Artifact::Truncation];
+    let texts = artifacts.map(&mut text);
+    let events = text(Artifact::Events).unwrap_or_default();
+    let mut values = artifacts.into_iter().zip(texts).map(|(artifact, text)| {
+        let read = serde_json::from_str(&text?);
+        read.map_err(|error| problems.push(format!("{} is damaged: {error}", artifact.file_name()))).ok()
+    });
+    let [run, review, truncation] = [(); 3].map(|()| values.next().flatten());
     Traces {
         workdir: workdir.path().to_string_lossy().into_owned(),
         is_live,
-        run: json(Artifact::Run),
-        review: json(Artifact::Review),
-        truncation: json(Artifact::Truncation),
-        events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+        run,
+        review,
+        truncation,
+        events: events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         files: workdir.list(),
+        problems,
     }
 }
 
@@ -194,7 +211,7 @@ pub fn explain(args: &ExplainArgs, place: &Place) -> Result<String> {
     if let Some(known) = explain::code(what) {
         return Ok(explain::text(&known));
     }
-    let (path, findings) = place.findings(&args.common);
+    let (path, findings) = place.findings(&args.common)?;
     let finding = find(&findings, what, &path)?;
     Ok(place.engine.redact(Output::Console, &explain::finding(finding)).into_string())
 }

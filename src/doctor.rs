@@ -72,9 +72,9 @@ async fn git(args: &ReviewArgs, loaded: &Loaded, place: &Place) -> Vec<Row> {
         return vec![Row::skip("git", "--diff-file needs no repository")];
     }
     let git = Git::new(&place.current, &place.env);
-    let version = match git.line(&["--version"]).await {
+    let version = match git.version().await {
         Ok(version) => version,
-        Err(error) => return vec![Row::fail("git", error.to_string(), "install git 2.32 or newer")],
+        Err(error) => return vec![Row::fail("git", error.to_string(), "install git 2.31 or newer")],
     };
     let mut rows = vec![Row::ok("git", version)];
     match git.line(&["rev-parse", "--is-shallow-repository"]).await {

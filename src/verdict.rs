@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::contracts::{Coverage, Decision, ErrorInfo, Gate, GateStatus, OnPartial, Severity, Verdict, VerdictCounts};
+use crate::contracts::{
+    Coverage, Decision, ErrorInfo, Gate, GateStatus, LeftOut, OnPartial, Severity, Verdict, VerdictCounts,
+};
 use crate::run::record::Progress;
 
 /// Whether the gate stops the pipeline: by a finding that is severe enough, or since something passed unseen.
@@ -49,7 +51,31 @@ pub fn headline_of(progress: &Progress) -> String {
 
 /// Whether part of the change was not shown to the agent.
 pub fn is_partial(coverage: &Coverage) -> bool {
-    coverage.hunks_cut + coverage.hunks_dropped + coverage.hunks_unavailable > 0
+    coverage.hunks_cut + coverage.hunks_dropped + coverage.hunks_unavailable + coverage.hunks_binary > 0
+}
+
+/// What was not reviewed, counted by what kept it from the agent; empty when every hunk was sent in full.
+fn not_reviewed(progress: &Progress) -> String {
+    let coverage = &progress.coverage;
+    let counted = |count: u64, one: &str, more: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {more}")),
+    };
+    let files = |why: LeftOut| coverage.not_reviewed.iter().filter(|file| file.why == why).count() as u64;
+    // The list of files is capped; then hunks tell more.
+    let ignored = files(LeftOut::Ignored);
+    let parts = [
+        counted(coverage.hunks_binary, "binary file", "binary files"),
+        counted(coverage.hunks_cut + coverage.hunks_dropped, "hunk beyond the limits", "hunks beyond the limits"),
+        counted(coverage.hunks_unavailable, "file that GitLab did not hand out", "files that GitLab did not hand out"),
+        counted(progress.elsewhere.len() as u64, "file whose content is elsewhere", "files whose content is elsewhere"),
+        match coverage.not_reviewed_total > coverage.not_reviewed.len() as u64 || ignored == 0 {
+            true => counted(coverage.hunks_ignored, "ignored hunk", "ignored hunks"),
+            false => counted(ignored, "ignored file", "ignored files"),
+        },
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// `1 critical, 2 low`.
@@ -89,20 +115,27 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
         if counts.findings == 0 { String::new() } else { format!(" ({})", severities(counts)) }
     );
     let findings = if counts.findings == 0 { "No findings".to_owned() } else { findings };
-    let partial = if is_incomplete(progress) { "; part of the change was not reviewed" } else { "" };
+    let rest = not_reviewed(progress);
+    let partial = match is_incomplete(progress) {
+        true => format!("; part of the change was not reviewed ({rest})"),
+        false if rest.is_empty() => String::new(),
+        false => format!("; not reviewed: {rest}"),
+    };
     match decision {
-        Decision::Passed => "No findings; the whole change was reviewed".into(),
+        Decision::Passed if progress.coverage.is_whole() => "No findings; the whole change was reviewed".into(),
+        Decision::Passed => format!("No findings{partial}"),
         Decision::ReviewRequired if guards(progress).is_empty() => format!("{findings}{partial}"),
         Decision::ReviewRequired => {
             format!("{findings}{partial}; the change touches what guards the project ({})", listed(guards(progress)))
         }
-        Decision::InsufficientEvidence => "No findings, but part of the change was not reviewed".into(),
+        Decision::InsufficientEvidence => format!("No findings, but part of the change was not reviewed ({rest})"),
         Decision::Blocked => {
             let bound = progress.fail_on.unwrap_or(Severity::Critical);
             match is_severe(counts, bound) {
                 true => format!("Blocked: {findings}, and the gate stops at {}{partial}", bound.name()),
                 false => format!(
-                    "Blocked: part of the change was not reviewed, and the gate lets nothing pass unseen ({findings})"
+                    "Blocked: part of the change was not reviewed ({rest}), and the gate lets nothing pass unseen \
+                     ({findings})"
                 ),
             }
         }

@@ -90,8 +90,10 @@ impl Environment {
         let mut values = Vec::new();
         for (name, value) in &self.variables {
             let (name, value) = (name.to_string_lossy().to_ascii_uppercase(), value.to_string_lossy());
-            if looks_secret(&name) && value.len() >= 8 && !value.starts_with('/') && !is_word(&value) {
+            if looks_secret(&name, &value) && is_telling(&value) {
                 values.push(value.into_owned());
+            } else if let Some(part) = webhook_part(&name, &value) {
+                values.push(part.to_owned());
             } else if let Some(password) = url_password(&value) {
                 values.push(password.to_owned());
             }
@@ -100,7 +102,7 @@ impl Environment {
     }
 }
 
-fn looks_secret(name: &str) -> bool {
+fn looks_secret(name: &str, value: &str) -> bool {
     const MARKS: &[&str] = &[
         "TOKEN",
         "SECRET",
@@ -118,14 +120,38 @@ fn looks_secret(name: &str) -> bool {
         "COOKIE",
         "_PWD",
         "_AUTH",
+        "_SALT",
+        "_PASS",
     ];
+    /// An id is one half of a pair, but some pairs are secret in both halves.
+    const LONG_ID: usize = 16;
+    if ["TOKEN_ID", "SECRET_ID"].iter().any(|end| name.ends_with(end)) && value.len() >= LONG_ID {
+        return true;
+    }
     const PLAIN: &[&str] = &["_FILE", "_PATH", "_DIR", "_ID", "_NAME", "_URL", "_SOCK", "_USER", "TOKEN_ENV"];
     !PLAIN.iter().any(|end| name.ends_with(end)) && MARKS.iter().any(|mark| name.contains(mark))
 }
 
-/// Words such as `disabled` are settings, not secrets.
-fn is_word(value: &str) -> bool {
-    value.len() < 16 && value.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'-')
+/// Whether a value can be removed wherever it stands: no path, no setting, no word that any text may hold.
+fn is_telling(value: &str) -> bool {
+    const SHORTEST: usize = 5;
+    /// A word of this length that is no setting is hardly met by chance.
+    const LONG_WORD: usize = 8;
+    let is_word = value.bytes().all(|letter| letter.is_ascii_lowercase() || matches!(letter, b'-' | b'_'));
+    let is_number = value.bytes().all(|letter| letter.is_ascii_digit());
+    let is_path = value.starts_with('/')
+        && !value.contains(['+', '='])
+        && (value[1..].contains('/') || value.len() < 16 || value.contains('.'));
+    value.len() >= if is_word || is_number { LONG_WORD } else { SHORTEST }
+        && !is_path
+        && !(is_word && crate::redact::is_common_word(value))
+}
+
+/// The part of a webhook's address that lets anybody post.
+fn webhook_part<'v>(name: &str, value: &'v str) -> Option<&'v str> {
+    const SHORTEST: usize = 16;
+    let last = value.split('?').next()?.trim_end_matches('/').rsplit('/').next()?;
+    (name.contains("WEBHOOK") && value.contains("://") && last.len() >= SHORTEST).then_some(last)
 }
 
 fn url_password(value: &str) -> Option<&str> {

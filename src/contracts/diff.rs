@@ -118,8 +118,70 @@ pub struct Coverage {
     pub hunks_dropped: u64,
     /// GitLab did not hand them out.
     pub hunks_unavailable: u64,
-    /// Why hunks were ignored, dropped or unavailable, with counts.
+    /// Binary files: the agent is told that they changed, and sees nothing of their content.
+    pub hunks_binary: u64,
+    /// Why hunks were ignored, dropped, binary or unavailable, with counts.
     pub reasons: BTreeMap<String, u64>,
+    /// Files of which something was not reviewed; at most 50, see `not_reviewed_total`.
+    pub not_reviewed: Vec<NotReviewed>,
+    /// How many such files there are in all.
+    pub not_reviewed_total: u64,
+}
+
+/// A file of which something was not reviewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotReviewed {
+    /// Path after the change.
+    pub path: String,
+    /// What kept it from the agent.
+    pub why: LeftOut,
+}
+
+/// What keeps a file, or part of it, from the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// Set aside by configuration.
+    Ignored,
+    /// Not a text.
+    Binary,
+    /// Cut, or left out in part or whole, by a limit.
+    Limit,
+    /// The pass that held it failed.
+    FailedPass,
+    /// GitLab did not hand it out.
+    Unavailable,
+}
+
+impl LeftOut {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored by configuration",
+            Self::Binary => "binary",
+            Self::Limit => "beyond the limits",
+            Self::FailedPass => "its pass failed",
+            Self::Unavailable => "not handed out by GitLab",
+        }
+    }
+}
+
+impl Coverage {
+    /// Most files that `not_reviewed` lists.
+    pub const MOST_LISTED: usize = 50;
+
+    /// One more file of which something was not reviewed.
+    pub fn leave_out(&mut self, path: &str, why: LeftOut) {
+        self.not_reviewed_total += 1;
+        if self.not_reviewed.len() < Self::MOST_LISTED {
+            self.not_reviewed.push(NotReviewed { path: path.to_owned(), why });
+        }
+    }
+
+    /// Every hunk was shown to the agent in full.
+    pub fn is_whole(&self) -> bool {
+        self.hunks_sent == self.hunks_total
+    }
 }
 
 /// Which secrets were found; never what they are.

@@ -28,9 +28,14 @@ pub struct Place {
 /// The anchors of a diff, in its order. The diff is the redacted one: an id must not be a hash of
 /// a secret.
 pub fn anchors(diff: &Diff<'_>) -> Vec<Anchor> {
+    anchors_of(diff, |_| true)
+}
+
+/// Likewise, of the files that are wanted. An id is made of the file's own blocks, so other files make no difference.
+pub fn anchors_of(diff: &Diff<'_>, is_wanted: impl Fn(usize) -> bool) -> Vec<Anchor> {
     let mut seen = HashMap::new();
     let mut anchors = Vec::new();
-    for (file_index, file) in diff.files.iter().enumerate() {
+    for (file_index, file) in diff.files.iter().enumerate().filter(|(index, _)| is_wanted(*index)) {
         for (hunk_index, hunk) in file.hunks.iter().enumerate() {
             for block in blocks(hunk) {
                 let lines = block.first..block.first + block.removed.len() + block.added.len();

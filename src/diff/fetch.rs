@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::git::{Git, GitError};
 use super::heal::{Healer, Trouble};
+use super::private::Private;
 use crate::config::CiContext;
 use crate::contracts::{DiffRef, DiffSource};
 use crate::error::{Error, Failure, Result};
@@ -94,34 +95,62 @@ pub async fn ci(git: &Git, ci: &CiContext) -> Result<Fetched, Unavailable> {
         Err(trouble) => return Err(unavailable(trouble, reference)),
     };
     reference.base_sha = Some(base.clone());
-    let arguments = diff_command(&[&base, &head]);
-    match healer.git().run_as_of(&base, &arguments, None).await {
+    match compare(healer.git(), &base, &head).await {
         Ok(raw) => Ok(Fetched { raw, source: from_git(reference), notes: healer.into_notes() }),
         Err(error) => Err(unavailable(Trouble::of(&error, "git could not compare the two commits"), reference)),
     }
 }
 
+/// The change between two commits.
+async fn compare(git: &Git, base: &str, head: &str) -> Result<Vec<u8>, GitError> {
+    let private = Private::beside(git, head).await?;
+    private.diff(base, head).await
+}
+
 /// The diff of a local review.
 pub async fn local(git: &Git, what: &Local) -> Result<Fetched> {
-    let repository = Repository::open(git).await.map_err(|error| local_failure(&error))?;
-    let fetched = |raw, base_sha, head_sha, source_branch| Fetched {
-        raw,
-        source: from_git(DiffRef { target_branch: None, source_branch, base_sha, head_sha }),
-        notes: Vec::new(),
-    };
-    let narrow = match what {
-        Local::Branch { base } => return branch(git, &repository, base.as_deref()).await,
-        Local::Staged => vec!["--cached"],
-        Local::Unstaged => Vec::new(),
-    };
+    let failed = |error: GitError| local_failure(&error);
+    let repository = Repository::open(git).await.map_err(failed)?;
+    if let Local::Branch { base } = what {
+        return branch(git, &repository, base.as_deref()).await;
+    }
     if repository.is_bare {
         let failure = Failure::new("a bare repository has nothing staged or unstaged")
             .help("Use `--base REV` to review a branch of it.");
         return Err(Error::DiffFetch(failure));
     }
-    let raw = git.run(&diff_command_with(&narrow, &[])).await.map_err(|error| local_failure(&error))?;
-    let base = if narrow.is_empty() { None } else { repository.head.clone() };
-    Ok(fetched(raw, base, None, repository.branch))
+    let head = match &repository.head {
+        Some(head) => head.clone(),
+        None => empty_tree(git).await.map_err(failed)?,
+    };
+    let private = Private::beside(git, &head).await.map_err(failed)?;
+    let unmerged = private.unmerged().await.map_err(failed)?;
+    if !unmerged.is_empty() {
+        return Err(unfinished_merge(&unmerged));
+    }
+    let staged = private.staged().await.map_err(failed)?;
+    let (raw, base) = match what {
+        Local::Unstaged => {
+            let working = private.working_tree().await.map_err(failed)?;
+            (private.diff(&staged, &working).await, None)
+        }
+        _ => (private.diff(&head, &staged).await, repository.head),
+    };
+    let reference = DiffRef { target_branch: None, source_branch: repository.branch, base_sha: base, head_sha: None };
+    Ok(Fetched { raw: raw.map_err(failed)?, source: from_git(reference), notes: Vec::new() })
+}
+
+fn unfinished_merge(paths: &[String]) -> Error {
+    let named = crate::error::clip(&paths.join(", "), 300);
+    let failure = Failure::new(format!("there are unresolved merge conflicts in {named}"));
+    Error::DiffFetch(failure.help(
+        "Resolve them and `git add` the files first; without `--staged` and `--unstaged` the branch is reviewed as it is.",
+    ))
+}
+
+async fn empty_tree(git: &Git) -> Result<String, GitError> {
+    let id = git.run_with(&["hash-object", "-t", "tree", "--stdin"], b"").await?;
+    Ok(String::from_utf8_lossy(&id).trim().to_owned())
 }
 
 /// A unified diff from a file, or from stdin when the path is `-`.
@@ -167,13 +196,9 @@ const DIFF: &[&str] = &[
     "-O/dev/null",
 ];
 
-/// The arguments that compare two commits, or one with the working tree.
+/// The arguments that compare two commits or trees.
 pub fn diff_command<'a>(commits: &[&'a str]) -> Vec<&'a str> {
-    diff_command_with(&[], commits)
-}
-
-fn diff_command_with<'a>(options: &[&'a str], commits: &[&'a str]) -> Vec<&'a str> {
-    [DIFF, options, &["--end-of-options"], commits, &["--"]].concat()
+    [DIFF, &["--end-of-options"], commits, &["--"]].concat()
 }
 
 /// A full commit id as CI variables have it; all zeros means that there is none.
@@ -213,11 +238,14 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>) -> Resul
             Error::DiffFetch(failure.help("In a shallow clone, `git fetch --unshallow` gets the missing history."))
         })?,
     };
-    let mut ends = vec![start.as_str()];
+    let private = Private::beside(git, &start).await.map_err(failed)?;
     // Without a working tree the branch itself is all there is.
     let head = repository.head.as_deref().filter(|_| repository.is_bare);
-    ends.extend(head);
-    let raw = git.run(&diff_command(&ends)).await.map_err(failed)?;
+    let end = match head {
+        Some(head) => head.to_owned(),
+        None => private.working_tree().await.map_err(failed)?,
+    };
+    let raw = private.diff(&start, &end).await.map_err(failed)?;
     let reference = DiffRef {
         target_branch: Some(base_name),
         source_branch: repository.branch.clone(),
@@ -238,8 +266,7 @@ async fn local_base(git: &Git, repository: &Repository, named: Option<&str>) -> 
         });
     }
     if repository.head.is_none() {
-        let empty = git.run_with(&["hash-object", "-t", "tree", "--stdin"], b"").await.map_err(failed)?;
-        return Ok(("nothing".to_owned(), String::from_utf8_lossy(&empty).trim().to_owned()));
+        return Ok(("nothing".to_owned(), empty_tree(git).await.map_err(failed)?));
     }
     for name in ["origin/HEAD", "main", "master", "origin/main", "origin/master"] {
         let full = if name.contains('/') { format!("refs/remotes/{name}") } else { format!("refs/heads/{name}") };
@@ -270,10 +297,18 @@ pub(super) async fn merge_base(git: &Git, one: &str, other: &str) -> Result<Opti
     }
 }
 
+/// A git that diffsan does not work with.
+pub fn too_old(error: &GitError) -> Error {
+    Error::DiffFetch(Failure::new(error.to_string()).help(
+        "Use an image or a machine with a newer git (Debian 12 and Alpine 3.14 have one), or hand over a diff with `--diff-file`.",
+    ))
+}
+
 fn local_failure(error: &GitError) -> Error {
     let failure = match error {
         GitError::Missing => Failure::new("git is not installed, or not on PATH")
             .help("Install git, or hand over a diff with `--diff-file`."),
+        error @ GitError::TooOld { .. } => return too_old(error),
         error if error.is_no_repository() => Failure::new("this folder is not in a git repository")
             .help("Start diffsan inside one, or hand over a diff with `--diff-file`."),
         error if error.is_dubious_ownership() => {

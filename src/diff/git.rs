@@ -1,7 +1,9 @@
 //! The one way to run git: a fixed environment, a deadline, no prompt, bytes out.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
+    "core.commitGraph=false",
     "core.askPass=",
     "core.bigFileThreshold=512m",
     "diff.suppressBlankEmpty=false",
@@ -66,6 +69,10 @@ struct Deadlines {
 pub enum GitError {
     #[error("git is not installed, or not on PATH")]
     Missing,
+    #[error("git {found} is too old: diffsan needs {} or newer", oldest())]
+    TooOld { found: String },
+    #[error("could not make a private repository")]
+    Private(#[source] std::io::Error),
     #[error("could not start git")]
     Start(#[source] std::io::Error),
     #[error("`{command}` did not end within {seconds} seconds")]
@@ -80,8 +87,6 @@ pub enum GitError {
 #[derive(Debug, Default)]
 struct Extras<'a> {
     stdin: Option<&'a [u8]>,
-    /// The commit whose `.gitattributes` count.
-    attributes_of: Option<&'a str>,
     remote: bool,
 }
 
@@ -142,6 +147,48 @@ impl Git {
         Ok(git)
     }
 
+    /// The version of git, in its own words; an error where it is one that diffsan does not work with.
+    pub async fn version(&self) -> Result<String, GitError> {
+        let said = self.line(&["--version"]).await?;
+        let version = said.strip_prefix("git version ").unwrap_or(&said).to_owned();
+        if number(&version) < OLDEST { Err(GitError::TooOld { found: version }) } else { Ok(said) }
+    }
+
+    /// Git in a repository of diffsan's own: nobody's configuration and no variable of another repository counts.
+    pub(super) fn isolated(&self, repository: &Path, home: &Path) -> Self {
+        let mut git = self.clone();
+        git.folder = home.to_owned();
+        git.trusted.clear();
+        let is_kept = |name: &OsStr| name == ALTERNATES || !name.as_bytes().starts_with(b"GIT_");
+        git.environment.retain(|(name, _)| is_kept(name));
+        git.set("GIT_DIR", repository);
+        git.set("GIT_CONFIG_NOSYSTEM", "1");
+        git.set("GIT_CONFIG_GLOBAL", "/dev/null");
+        // Versions that do not know the variable above look here.
+        git.set("HOME", home);
+        git.set("XDG_CONFIG_HOME", home);
+        git
+    }
+
+    /// Git with another index, whose new objects go into another folder.
+    pub(super) fn with_store(&self, index: &Path, objects: &Path, borrowed: &OsStr) -> Self {
+        let mut git = self.clone();
+        let mut alternates = borrowed.to_owned();
+        if let Some((_, known)) = self.environment.iter().find(|(name, _)| name == ALTERNATES) {
+            alternates.push(":");
+            alternates.push(known);
+        }
+        git.set("GIT_INDEX_FILE", index);
+        git.set("GIT_OBJECT_DIRECTORY", objects);
+        git.set(ALTERNATES, alternates);
+        git
+    }
+
+    fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.into(), value.as_ref().to_owned()));
+    }
+
     /// Other deadlines than the usual ones.
     #[must_use]
     pub fn with_deadlines(mut self, local: Duration, remote: Duration) -> Self {
@@ -169,16 +216,6 @@ impl Git {
     /// The same with something on stdin.
     pub async fn run_with<S: AsRef<OsStr>>(&self, arguments: &[S], stdin: &[u8]) -> Result<Vec<u8>, GitError> {
         self.execute(arguments, Extras { stdin: Some(stdin), ..Extras::default() }).await
-    }
-
-    /// The same as seen by the `.gitattributes` of a commit instead of those in the working tree.
-    pub async fn run_as_of<S: AsRef<OsStr>>(
-        &self,
-        commit: &str,
-        arguments: &[S],
-        stdin: Option<&[u8]>,
-    ) -> Result<Vec<u8>, GitError> {
-        self.execute(arguments, Extras { stdin, attributes_of: Some(commit), remote: false }).await
     }
 
     /// Output of a command that talks to a remote.
@@ -262,11 +299,11 @@ impl Git {
             ("SSH_ASKPASS_REQUIRE", "never"),
             ("GCM_INTERACTIVE", "never"),
             ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            // No file can be there, and git says nothing about one that is not.
+            ("GIT_GRAFT_FILE", "/dev/null/none"),
             ("GIT_PAGER", "cat"),
         ]);
-        if let Some(commit) = extras.attributes_of {
-            command.env("GIT_ATTR_SOURCE", commit);
-        }
         command.arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);
@@ -317,6 +354,34 @@ impl GitError {
     }
 }
 
+/// The names in a folder that git tracks, or that have something below them that it does. A folder outside of every
+/// repository has none.
+pub fn tracked_in(folder: &Path, environment: &Environment) -> Result<BTreeSet<OsString>, GitError> {
+    let folder = folder.canonicalize().map_err(GitError::Start)?;
+    if !folder.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok()) {
+        return Ok(BTreeSet::new());
+    }
+    let mut git =
+        Git::new(&folder, environment).trusting(Path::new("*")).trusting_by_file().map_err(GitError::Private)?;
+    // What these name is another repository, or another index, than the folder's own.
+    let is_repository =
+        |name: &OsStr| ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].iter().any(|known| name == *known);
+    git.environment.retain(|(name, _)| !is_repository(name));
+    let arguments = ["ls-files", "--cached", "-z"];
+    let output = git.command(&Extras::default()).args(arguments).as_std_mut().output();
+    let output = output.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => GitError::Missing,
+        _ => GitError::Start(error),
+    })?;
+    if !output.status.success() {
+        let said = words(&output.stderr, output.status);
+        return Err(GitError::Failed { command: shown_command(&arguments), said });
+    }
+    let paths = output.stdout.split(|byte| *byte == 0);
+    let first = paths.filter_map(|path| path.split(|byte| *byte == b'/').next().filter(|name| !name.is_empty()));
+    Ok(first.map(|name| OsStr::from_bytes(name).to_owned()).collect())
+}
+
 /// Takes user names and passwords out of the URLs in a text.
 pub(super) fn without_credentials(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
@@ -337,6 +402,25 @@ pub(super) fn without_credentials(text: &str) -> String {
     clean.push_str(rest);
     clean
 }
+
+/// The oldest git whose answers are known: its releases before are not tested, and lack options that diffsan uses.
+const OLDEST: (u32, u32) = (2, 31);
+
+fn oldest() -> String {
+    format!("{}.{}", OLDEST.0, OLDEST.1)
+}
+
+/// The first two numbers of a version; of one that cannot be read it is not known that it is old.
+fn number(version: &str) -> (u32, u32) {
+    let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    match (parts.next(), parts.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
+        _ => (u32::MAX, 0),
+    }
+}
+
+/// Where git finds objects besides the repository's own.
+const ALTERNATES: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 
 /// A value as git's configuration files quote it.
 fn quoted(value: &OsStr) -> String {
@@ -407,6 +491,21 @@ impl Drop for Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_told_by_its_first_two_numbers() {
+        for (version, want) in [
+            ("2.39.5", (2, 39)),
+            ("2.31.1.windows.1", (2, 31)),
+            ("2.47.GIT", (2, 47)),
+            ("2.39.5 (Apple Git-154)", (2, 39)),
+            ("1.8.3.1", (1, 8)),
+            ("3.0-rc0", (3, 0)),
+            ("of the future", (u32::MAX, 0)),
+        ] {
+            assert_eq!(number(version), want, "{version}");
+        }
+    }
 
     #[test]
     fn no_credentials_of_a_url_are_shown() {

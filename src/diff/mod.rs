@@ -14,6 +14,7 @@ mod heal;
 pub mod objects;
 mod parse;
 mod path;
+pub mod private;
 
 pub use parse::{ParseError, ParseReason};
 

@@ -9,7 +9,8 @@ use super::{About, Change, Request, chars, look};
 use crate::agent::{self, builtin};
 use crate::config::{self, Loaded};
 use crate::contracts::{
-    AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, Timings, TokenUsage,
+    AgentAttempt, AgentKind, AgentRequest, AgentRequestMeta, AgentReviewOutput, AgentRun, RedactionMatch, Side,
+    Timings, TokenUsage,
 };
 use crate::diff::Diff;
 use crate::error::{Error, Failure, Result};
@@ -31,7 +32,7 @@ pub(super) struct Asked {
 /// The offline checks, recorded as any other agent.
 pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Result<Asked> {
     let started = crate::run::clock::now();
-    let output = builtin::review(diff, &change.redaction.matches);
+    let output = builtin::review(diff, &shown_secrets(diff, &change.redaction.matches));
     let ended = crate::run::clock::now();
     let timings = Timings {
         started_at: crate::run::clock::text(started),
@@ -78,6 +79,19 @@ pub(super) fn builtin_review(run: &Run, diff: &Diff<'_>, change: &Change) -> Res
         error: None,
     });
     Ok(Asked { output, run: agent_run, timings, lost: Vec::new() })
+}
+
+/// The secrets on lines that are shown; those of other files are in the redaction report all the same.
+fn shown_secrets(diff: &Diff<'_>, found: &[RedactionMatch]) -> Vec<RedactionMatch> {
+    let is_shown = |secret: &&RedactionMatch| {
+        let file = secret.path.as_deref().and_then(|path| diff.file(path));
+        let Some(file) = file else { return secret.path.is_none() };
+        let on = |line: crate::diff::Line<'_>| if secret.side == Side::Old { line.old } else { line.new };
+        secret
+            .line_hint
+            .is_none_or(|hint| file.hunks.iter().flat_map(|hunk| hunk.lines()).any(|line| on(line) == Some(hint)))
+    };
+    found.iter().filter(is_shown).cloned().collect()
 }
 
 /// Renders the prompt of each pass; what came from the merge request stands in it as data.

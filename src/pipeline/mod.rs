@@ -114,7 +114,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         return Ok(());
     }
     let caller = Caller::new(run, request, agent, sight.as_ref());
-    let asked = passes::ask(&caller, agent, &prompts, &passes, &diff, &change).await?;
+    let asked = passes::ask(&caller, agent, &prompts, &passes, &prepared.shown(&diff), &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
     let mut reviewed = validate(&caller, agent, asked, &diff, &about)?;

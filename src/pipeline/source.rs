@@ -3,7 +3,7 @@
 use super::Request;
 use crate::contracts::DiffSource;
 use crate::diff::fetch::{self, Fetched, Local};
-use crate::diff::git::Git;
+use crate::diff::git::{Git, GitError};
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
 use crate::prompt::Issue;
@@ -98,6 +98,9 @@ pub(super) async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
         return fetch::file(path).await.map_err(Missing::Final);
     }
     let git = Git::new(&request.current, &request.env);
+    if let Err(error @ GitError::TooOld { .. }) = git.version().await {
+        return Err(Missing::Final(fetch::too_old(&error)));
+    }
     if config.mode.ci {
         return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);
     }

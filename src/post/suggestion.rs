@@ -55,10 +55,13 @@ fn replacement(patch: &str, commented: &Commented<'_>) -> Option<(usize, String)
     (is_change && whole).then(|| (above, lines.iter().flat_map(|line| [*line, "\n"]).collect()))
 }
 
-/// The line can go through a note and come back unchanged. A replaced secret must never overwrite the real one, and
-/// GitLab drops carriage returns.
+/// The line can go through a note and come back unchanged. A replaced secret must never overwrite the real one, GitLab
+/// drops carriage returns, and where a byte was no text the diff shows a sign that stands for it.
 fn is_faithful(line: &str) -> bool {
-    !line.contains(redact::TOKEN) && !sanitize::is_command(line) && sanitize::visible(line, &mut Counts::new()) == line
+    !line.contains(redact::TOKEN)
+        && !line.contains(char::REPLACEMENT_CHARACTER)
+        && !sanitize::is_command(line)
+        && sanitize::visible(line, &mut Counts::new()) == line
 }
 
 /// One line of a patch.
@@ -147,6 +150,12 @@ mod tests {
         assert!(rendered(one, &HUNK, 1..2, "x.ipynb").starts_with("```diff\n"));
         assert!(rendered(one, &[b"    let a = 1;\r"], 0..1, "x.rs").starts_with("```diff\n"));
         assert!(rendered(one, &[b"    let a = 1;", b"\xff"], 0..1, "x.rs").starts_with("```diff\n"));
+        let not_text = "    let s = \"caf\u{fffd}\";";
+        let latin: [&[u8]; 2] = [not_text.as_bytes(), b"    let a = 1;"];
+        assert!(rendered(one, &latin, 0..2, "x.rs").starts_with("```diff\n"));
+        assert!(rendered(one, &latin, 1..2, "x.rs").starts_with("```suggestion"));
+        let patch = format!("-{not_text}\n+    let s = \"\";");
+        assert!(rendered(&patch, &latin, 0..1, "x.rs").starts_with("```diff\n"));
         let redacted: [&[u8]; 2] = [b"let key = \"[REDACTED]\";", b"    let a = 1;"];
         assert!(rendered(one, &redacted, 0..2, "x.rs").starts_with("```diff\n"));
         let long: Vec<String> = (0..150).map(|line| format!("line {line}")).collect();

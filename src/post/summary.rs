@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::plan::Job;
 use crate::contracts::{
-    Conversation, ConversationItem, ErrorInfo, Finding, PriorDigest, PriorFinding, RedactionReport, ReviewMeta,
-    Severity, Side, TokenUsage, TruncationReport,
+    Conversation, ConversationItem, ErrorInfo, Finding, LeftOut, PriorDigest, PriorFinding, RedactionReport,
+    ReviewMeta, Severity, Side, TokenUsage, TruncationReport,
 };
 use crate::threads::{digest as prior, marker};
 
@@ -326,30 +326,35 @@ pub(super) fn tokens(usage: &TokenUsage) -> String {
 /// What the agent was not shown, with how many of how many.
 fn truncation(report: &TruncationReport) -> String {
     let coverage = &report.coverage;
-    if !report.truncated && coverage.hunks_unavailable == 0 {
+    let aside: Vec<_> =
+        coverage.not_reviewed.iter().filter(|file| matches!(file.why, LeftOut::Ignored | LeftOut::Binary)).collect();
+    if !report.truncated && coverage.hunks_unavailable == 0 && aside.is_empty() {
         return String::new();
     }
+    let seen = report.final_files.saturating_sub(coverage.hunks_binary);
     let mut lines = vec![format!(
-        "The agent saw {} of {} files and {} of {} characters of the diff.",
-        report.final_files, report.original_files, report.final_chars, report.original_chars
+        "The agent saw {seen} of {} files and {} of {} characters of the diff.",
+        report.original_files, report.final_chars, report.original_chars
     )];
     if coverage.hunks_total > 0 {
         let counts = [
             (coverage.hunks_cut, "cut"),
             (coverage.hunks_dropped, "dropped"),
             (coverage.hunks_ignored, "ignored by configuration"),
+            (coverage.hunks_binary, "in binary files"),
             (coverage.hunks_unavailable, "not handed out by GitLab"),
         ];
         let rest: String =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect();
         lines.push(format!("\nHunks: {} of {} shown in full{rest}.", coverage.hunks_sent, coverage.hunks_total));
     }
+    let shown_path = |path: &str| sanitize::code(&sanitize::clip(path, SHOWN_CHARS));
     let total = usize::try_from(report.items_total).unwrap_or(usize::MAX).max(report.items.len());
-    if !report.items.is_empty() {
+    if !report.items.is_empty() || !aside.is_empty() {
         lines.push(String::new());
     }
     for item in report.items.iter().take(LISTED) {
-        let path = item.path.as_deref().map(|path| sanitize::code(&sanitize::clip(path, SHOWN_CHARS)) + ": ");
+        let path = item.path.as_deref().map(|path| shown_path(path) + ": ");
         let what = sanitize::line(&sanitize::clip(&item.details, SHOWN_CHARS)).text;
         lines.push(format!("- {}{what}", path.unwrap_or_default()));
     }
@@ -359,7 +364,14 @@ fn truncation(report: &TruncationReport) -> String {
             report.items.len().min(LISTED)
         ));
     }
-    let label = format!("Partial review: {} of {} files", report.final_files, report.original_files);
+    lines.extend(aside.iter().map(|file| format!("- {}: {}", shown_path(&file.path), file.why.words())));
+    if coverage.not_reviewed_total > coverage.not_reviewed.len() as u64 {
+        lines.push(format!("- {} files in all; the artifact `truncation.json` has more", coverage.not_reviewed_total));
+    }
+    let label = match report.truncated || coverage.hunks_unavailable > 0 {
+        true => format!("Partial review: {seen} of {} files", report.original_files),
+        false => format!("Not reviewed: {} of {} files", aside.len(), report.original_files),
+    };
     details(&label, &lines.join("\n"))
 }
 

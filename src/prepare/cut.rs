@@ -145,3 +145,19 @@ fn prefix(kind: LineKind) -> char {
 fn line_chars(line: &Line<'_>) -> usize {
     chars(line.content) + 2 + if line.no_newline { NO_NEWLINE.len() } else { 0 }
 }
+
+/// The header of a hunk and its first lines, with the remark that the last of them has no line feed.
+pub(super) fn first_lines(hunk: &[u8], lines: usize) -> &[u8] {
+    let mut ends = memchr::memchr_iter(b'\n', hunk).map(|end| end + 1);
+    let mut end = ends.next().unwrap_or(hunk.len());
+    let mut left = lines;
+    for next in ends.chain([hunk.len()]) {
+        let is_remark = hunk.get(end) == Some(&b'\\');
+        if left == 0 && !is_remark {
+            break;
+        }
+        left = left.saturating_sub(usize::from(!is_remark));
+        end = next;
+    }
+    &hunk[..end]
+}

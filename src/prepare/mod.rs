@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::contracts::{Anchors, Coverage, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
+use crate::contracts::{Anchors, Coverage, LeftOut, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
 use crate::diff::attributes::Mark;
-use crate::diff::{Diff, FileDiff, anchor};
+use crate::diff::{Diff, FileDiff, Hunk, anchor};
 use crate::passes::{Candidate, Division, Pass};
 
 mod cut;
@@ -60,6 +60,8 @@ pub enum Fate {
     },
     Ignored(Ignored),
     Dropped(Limit),
+    /// The agent is told that the file changed; there is no text to show.
+    Binary,
     /// The pass that showed it has no answer.
     Failed,
 }
@@ -157,6 +159,10 @@ pub fn prepare_passes(
     for file in &fitted {
         fates[file.index] = file.fates(&diff.files[file.index]);
     }
+    for (file, fates) in diff.files.iter().zip(&mut fates).filter(|(file, _)| file.is_binary) {
+        debug_assert!(file.hunks.is_empty());
+        fates.iter_mut().filter(|fate| **fate == Fate::Sent).for_each(|fate| *fate = Fate::Binary);
+    }
     let text_out: String = texts.concat();
     let included = fitted.iter().filter(|file| file.included).map(|file| diff.files[file.index].path().to_owned());
     let report = Reporter { diff, rules, verdicts: &verdicts, fates: &fates }.report(text, &text_out, included);
@@ -189,6 +195,7 @@ impl Prepared {
         for index in files {
             let (Some(fates), Some(file)) = (self.fates.get_mut(*index), diff.files.get(*index)) else { continue };
             let mut shown = false;
+            let is_listed = fates.iter().any(|fate| fate.left_out().is_some());
             for fate in fates.iter_mut() {
                 match fate {
                     Fate::Sent => coverage.hunks_sent -= 1,
@@ -201,6 +208,9 @@ impl Prepared {
                 *coverage.reasons.entry(FAILED_PASS.to_owned()).or_default() += 1;
             }
             if shown {
+                if !is_listed {
+                    coverage.leave_out(file.path(), LeftOut::FailedPass);
+                }
                 self.report.truncated = true;
                 self.report.items_total += 1;
                 self.report.final_files = self.report.final_files.saturating_sub(1);
@@ -226,7 +236,7 @@ impl Prepared {
 
     /// Whether the text, read as a diff, has the files and hunks that are said to be sent.
     pub fn adds_up(&self, diff: &Diff<'_>) -> bool {
-        let is_sent = |fate: &&Fate| matches!(fate, Fate::Sent | Fate::Cut { .. });
+        let is_sent = |fate: &&Fate| matches!(fate, Fate::Sent | Fate::Cut { .. } | Fate::Binary);
         let sent = |fates: &[Fate]| fates.iter().filter(is_sent).count();
         let hunks = diff.files.iter().zip(&self.fates).filter(|(file, _)| !file.hunks.is_empty());
         let hunks: usize = hunks.map(|(_, fates)| sent(fates)).sum();
@@ -241,6 +251,9 @@ impl Prepared {
             coverage.hunks_total += 1;
             coverage.hunks_unavailable += 1;
             *coverage.reasons.entry(format!("unavailable: {reason}")).or_default() += 1;
+        }
+        for (path, _) in files {
+            coverage.leave_out(path, LeftOut::Unavailable);
         }
         self.report.original_files += files.len() as u64;
         let items = files.iter().map(|(path, reason)| TruncationItem {
@@ -257,13 +270,48 @@ impl Prepared {
         }
     }
 
-    /// The change blocks of the diff, with those marked that the agent is shown in full.
+    /// The change as far as the agent is shown it: the offline checks look at nothing else.
+    pub fn shown<'d>(&self, diff: &Diff<'d>) -> Diff<'d> {
+        let mut shown = Diff::default();
+        for (index, file) in diff.files.iter().enumerate() {
+            let hunks =
+                file.hunks.iter().enumerate().filter_map(|(number, hunk)| match self.lines_sent(index, number) {
+                    0 => None,
+                    lines => Some(Hunk { bytes: cut::first_lines(hunk.bytes, lines), ..hunk.clone() }),
+                });
+            let hunks: Vec<_> = hunks.collect();
+            let is_named = self.fates.get(index).is_some_and(|fates| fates.contains(&Fate::Sent));
+            if is_named || !hunks.is_empty() {
+                shown.files.push(FileDiff { hunks, ..file.clone() });
+            }
+        }
+        shown
+    }
+
+    /// The change blocks of the hunks that the agent is shown, with those marked that it is shown in full.
     pub fn anchors(&self, diff: &Diff<'_>) -> Anchors {
-        let anchors = anchor::anchors(diff).into_iter().map(|anchor::Anchor { mut entry, place }| {
+        let is_shown = |fate: &Fate| matches!(fate, Fate::Sent | Fate::Cut { .. });
+        let has_shown = |file: usize| self.fates.get(file).is_some_and(|fates| fates.iter().any(is_shown));
+        let blocks = anchor::anchors_of(diff, has_shown).into_iter();
+        let blocks = blocks.filter(|block| self.lines_sent(block.place.file, block.place.hunk) > 0);
+        let anchors = blocks.map(|anchor::Anchor { mut entry, place }| {
             entry.in_prompt = place.lines.end <= self.lines_sent(place.file, place.hunk);
             entry
         });
         Anchors { snapshot: anchor::snapshot_id(&self.text), anchors: anchors.collect() }
+    }
+}
+
+impl Fate {
+    /// Why something of the file was not reviewed.
+    fn left_out(&self) -> Option<LeftOut> {
+        match self {
+            Self::Sent => None,
+            Self::Ignored(_) => Some(LeftOut::Ignored),
+            Self::Binary => Some(LeftOut::Binary),
+            Self::Cut { .. } | Self::Dropped(_) => Some(LeftOut::Limit),
+            Self::Failed => Some(LeftOut::FailedPass),
+        }
     }
 }
 
@@ -366,7 +414,7 @@ impl Reporter<'_> {
             ignored_total,
             included_paths,
             included_total,
-            coverage: coverage(self.fates),
+            coverage: coverage(self.diff, self.fates),
         }
     }
 
@@ -415,8 +463,13 @@ fn dropped_file(rank: Rank, limit: &str) -> String {
     }
 }
 
-fn coverage(fates: &[Vec<Fate>]) -> Coverage {
+fn coverage(diff: &Diff<'_>, fates: &[Vec<Fate>]) -> Coverage {
     let mut coverage = Coverage::default();
+    for (file, fates) in diff.files.iter().zip(fates) {
+        if let Some(why) = fates.iter().filter_map(Fate::left_out).max() {
+            coverage.leave_out(file.path(), why);
+        }
+    }
     for fate in fates.iter().flatten() {
         coverage.hunks_total += 1;
         let (counter, reason) = match fate {
@@ -424,6 +477,7 @@ fn coverage(fates: &[Vec<Fate>]) -> Coverage {
             Fate::Cut { .. } => (&mut coverage.hunks_cut, Some(Limit::Chars.key())),
             Fate::Ignored(why) => (&mut coverage.hunks_ignored, Some(why.key())),
             Fate::Dropped(limit) => (&mut coverage.hunks_dropped, Some(limit.key())),
+            Fate::Binary => (&mut coverage.hunks_binary, Some("binary")),
             Fate::Failed => (&mut coverage.hunks_dropped, Some(FAILED_PASS)),
         };
         *counter += 1;

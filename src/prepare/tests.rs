@@ -182,7 +182,8 @@ fn files_without_hunks_are_shown_and_counted() {
                 diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n";
     let prepared = prepared(text, &rules());
     assert_eq!(prepared.text, text);
-    assert_eq!((prepared.report.coverage.hunks_total, prepared.report.coverage.hunks_sent), (3, 3));
+    let coverage = &prepared.report.coverage;
+    assert_eq!((coverage.hunks_total, coverage.hunks_sent, coverage.hunks_binary), (3, 2, 1));
 }
 
 #[test]
@@ -249,6 +250,41 @@ fn some_diff() -> impl Strategy<Value = String> {
         let numbered = files.iter().enumerate();
         numbered.map(|(n, (end, edits, context))| render_edits(&format!("f{n}.{end}"), edits, *context)).collect()
     })
+}
+
+#[test]
+fn binary_and_ignored_files_are_told_apart_from_reviewed_ones() {
+    let text = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n\
+                diff --git a/logo.png b/logo.png\nindex 1..2 100644\nBinary files a/logo.png and b/logo.png differ\n\
+                diff --git a/x.lock b/x.lock\n--- a/x.lock\n+++ b/x.lock\n@@ -1 +1 @@\n-a\n+b\n";
+    let diff = Diff::parse(text.as_bytes()).unwrap();
+    let rules = Rules { ignore_globs: vec!["*.lock".into()], ..rules() };
+    let prepared = prepare(text, &diff, &rules).unwrap();
+    let coverage = &prepared.report.coverage;
+    assert_eq!((coverage.hunks_total, coverage.hunks_sent), (3, 1));
+    assert_eq!((coverage.hunks_binary, coverage.hunks_ignored), (1, 1));
+    assert!(!coverage.is_whole());
+    let named: Vec<_> = coverage.not_reviewed.iter().map(|file| (file.path.as_str(), file.why)).collect();
+    assert_eq!(named, [("logo.png", LeftOut::Binary), ("x.lock", LeftOut::Ignored)]);
+    assert_eq!(coverage.not_reviewed_total, 2);
+    let shown: Vec<_> = prepared.shown(&diff).files.iter().map(|file| file.path().to_owned()).collect();
+    assert_eq!(shown, ["a.py"]);
+}
+
+#[test]
+fn what_is_shown_of_a_cut_hunk_are_its_first_lines() {
+    let rows: String = (1..=50).map(|row| format!("+row {row}\n")).collect();
+    let text =
+        format!("diff --git a/a.py b/a.py\nnew file mode 100644\n--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,50 @@\n{rows}");
+    let diff = Diff::parse(text.as_bytes()).unwrap();
+    let prepared = prepare(&text, &diff, &Rules { max_diff_chars: 300, ..rules() }).unwrap();
+    let shown = prepared.shown(&diff);
+    let lines: Vec<_> = shown.files[0].hunks[0].lines().collect();
+    assert_eq!(lines.len(), prepared.lines_sent(0, 0));
+    assert!(!lines.is_empty() && lines.len() < 50);
+    let agent = Diff::parse(prepared.text.as_bytes()).unwrap();
+    let seen: Vec<_> = agent.files[0].hunks[0].lines().map(|line| line.content.to_vec()).collect();
+    assert_eq!(lines.iter().map(|line| line.content.to_vec()).collect::<Vec<_>>(), seen);
 }
 
 proptest! {

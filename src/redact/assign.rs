@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::file_kind::FileKind;
+use super::steps;
 
 /// A name with the value it is given on the same line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub(super) struct Assignment {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
     pub(super) form: Form,
+    /// Further literals that are joined to the first: `"a" + "b"`.
+    pub(super) more: Vec<Range<usize>>,
 }
 
 /// How the value is written, which says how far to trust that it is a literal.
@@ -26,15 +29,40 @@ pub(super) enum Form {
 }
 
 const NAME_LIMIT: usize = 96;
-pub(super) const VALUE_LIMIT: usize = 4096;
 const GAP_LIMIT: usize = 48;
 
+/// What is asked about the whole line again and again, once for each of its names: found once.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    /// The text between the spaces at both ends.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// The first character after which commas and brackets end a bare word.
+    pub(super) flow: usize,
+    /// The first `<`.
+    pub(super) tag: usize,
+}
+
+impl Facts {
+    pub(super) fn of(line: &[u8]) -> Self {
+        steps::add(line.len());
+        let first = line.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(line.len());
+        let last = line.iter().rposition(|b| !b.is_ascii_whitespace()).map_or(first, |at| at + 1);
+        let flow = line.iter().position(|b| matches!(b, b'{' | b'(' | b'?' | b'[' | b';')).unwrap_or(line.len());
+        Self { first, last, flow, tag: memchr::memchr(b'<', line).unwrap_or(line.len()) }
+    }
+}
+
 /// Reads the assignment whose name covers `at`, if there is one. `line` is without its diff prefix.
-pub(super) fn read(line: &[u8], at: usize, kind: FileKind) -> Option<Assignment> {
+pub(super) fn read(line: &[u8], at: usize, kind: FileKind, facts: Facts) -> Option<Assignment> {
     let name = name_around(line, at);
-    let reader = Reader { line, kind, name: name.clone() };
+    let reader = Reader { line, kind, name: name.clone(), facts };
     let (value, form) = reader.value()?;
-    (!value.is_empty()).then_some(Assignment { name, value, form })
+    if value.is_empty() {
+        return None;
+    }
+    let more = if form == Form::Quoted { reader.joined(value.end) } else { Vec::new() };
+    Some(Assignment { name, value, form, more })
 }
 
 /// The identifier around `at`, with the dots and dashes that configuration keys are made of.
@@ -68,6 +96,7 @@ pub(super) struct Reader<'a> {
     pub(super) line: &'a [u8],
     pub(super) kind: FileKind,
     pub(super) name: Range<usize>,
+    pub(super) facts: Facts,
 }
 
 pub(super) type Value = Option<(Range<usize>, Form)>;
@@ -125,8 +154,10 @@ impl Reader<'_> {
             b'!' if self.at(at + 1) == b'=' => {
                 self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 }))
             }
-            b',' if name_quoted || closed > 0 => self.after_comma(at),
-            b'(' if !gap && !name_quoted => self.quoted(self.skip_spaces(at + 1)),
+            b',' if (name_quoted || closed > 0) && !self.is_verb() => self.after_comma(at),
+            b'(' if !gap && !name_quoted && !self.is_verb() => self.argument_of_call(at + 1),
+            // `std::string password{"…"}`
+            b'{' => self.braces(at, name_quoted),
             b'>' if !gap => self.after_tag(at, name_quoted),
             b'<' if self.line[at..].starts_with(b"</key>") => self.plist(at),
             b'<' if self.at(at + 1) == b'-' => self.literal(self.skip_spaces(at + 2)),
@@ -151,7 +182,7 @@ impl Reader<'_> {
     /// The next cell of a table.
     fn cell(&self, at: usize) -> Value {
         let start = self.skip_spaces(at);
-        let window = &self.line[start..self.line.len().min(start + VALUE_LIMIT)];
+        let window = &self.line[start..];
         let cell = window[..memchr::memchr(b'|', window)?].trim_ascii_end();
         let inner = cell.strip_prefix(b"`").and_then(|rest| rest.strip_suffix(b"`")).unwrap_or(cell);
         let shift = usize::from(inner.len() < cell.len());
@@ -200,9 +231,52 @@ impl Reader<'_> {
 
     /// The default inside `${NAME:-default}`.
     fn braced(&self, at: usize) -> Value {
-        let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
-        let end = window.iter().position(|&b| matches!(b, b'}' | b'"'))?;
+        let window = &self.line[at..];
+        let end = memchr::memchr2(b'}', b'"', window)?;
+        steps::add(end);
         Some((at..at + end, Form::Bare))
+    }
+
+    /// `pass("…")`, ``Pass `x` to``: what is done, not what is named.
+    fn is_verb(&self) -> bool {
+        let name = &self.line[self.name.clone()];
+        name.rsplit(|&b| b == b'.').next().is_some_and(|word| word.eq_ignore_ascii_case(b"pass"))
+    }
+
+    /// `password("…")`, `store_password("user", "…")`: the last of one or two literals.
+    fn argument_of_call(&self, at: usize) -> Value {
+        let first = self.quoted(self.skip_spaces(at))?;
+        let close = self.quote(first.0.end).map_or(first.0.end, |(_, taken)| first.0.end + taken);
+        let comma = self.skip_spaces(close);
+        let is_single_word =
+            !self.line[self.name.clone()].iter().any(|b| matches!(b, b'_' | b'-') || b.is_ascii_uppercase());
+        if self.at(comma) != b',' || is_single_word {
+            return Some(first);
+        }
+        self.quoted(self.skip_spaces(comma + 1)).or(Some(first))
+    }
+
+    /// The literals that follow the one that ends at `end`, with nothing but a sign that joins them between.
+    fn joined(&self, end: usize) -> Vec<Range<usize>> {
+        const MOST: usize = 16;
+        let mut more = Vec::new();
+        let mut at = end;
+        while more.len() < MOST {
+            let Some((_, taken)) = self.quote(at) else { break };
+            let mut next = self.skip_spaces(at + taken);
+            if matches!(self.at(next), b'+' | b'.' | b'&' | b'~') {
+                next += 1 + usize::from(self.at(next + 1) == b'.');
+            } else if next == at + taken {
+                break;
+            }
+            let Some((value, _)) = self.literal_quote(self.skip_spaces(next)).and_then(|start| self.quoted(start))
+            else {
+                break;
+            };
+            at = value.end;
+            more.push(value);
+        }
+        more
     }
 
     /// `password: Optional[str] = "…"`: where the value starts, when a type and `=` stand before it.
@@ -254,7 +328,7 @@ impl Reader<'_> {
         if !name_quoted && !matches!(before, b'<' | b':') {
             return None;
         }
-        if before == b':' && !self.line[..self.name.start].contains(&b'<') {
+        if before == b':' && self.facts.tag >= self.name.start {
             return None;
         }
         let mut next = at + 1;
@@ -272,8 +346,9 @@ impl Reader<'_> {
     }
 
     fn element(&self, at: usize) -> Value {
-        let window = &self.line[at..self.line.len().min(at + VALUE_LIMIT)];
-        let end = window.iter().position(|&b| matches!(b, b'<' | b']')).unwrap_or(window.len());
+        let window = &self.line[at..];
+        let end = memchr::memchr2(b'<', b']', window).unwrap_or(window.len());
+        steps::add(end);
         let value = trim(window, 0..end);
         Some((at + value.start..at + value.end, Form::Element))
     }
@@ -282,6 +357,9 @@ impl Reader<'_> {
     fn after_space(&self, at: usize, name_quoted: bool) -> Value {
         if let Some(value) = self.paired(at) {
             return self.literal(value);
+        }
+        if self.is_verb() {
+            return None;
         }
         for word in [&b"or "[..], b"|| ", b"BY ", b"by ", b"to "] {
             if self.line[at..].starts_with(word) {
@@ -304,18 +382,57 @@ impl Reader<'_> {
             return self.argument(at);
         }
         if self.quote(at).is_some() {
-            return self.quoted(at);
+            let (value, form) = self.quoted(at)?;
+            // Prose puts names in back-ticks as well as values.
+            return Some((value, if self.at(at) == b'`' { Form::Doubtful } else { form }));
         }
-        let lead = self.line[..self.name.start].trim_ascii();
+        let lead = self.lead();
         if lead.eq_ignore_ascii_case(b"env") || lead.eq_ignore_ascii_case(b"arg") || lead == b"setenv" {
             return self.bare(at, Form::Bare);
         }
         if lead.is_empty() && self.kind.has_directives() {
             let (value, form) = self.bare(at, Form::Bare)?;
-            let rest = self.line[value.end..].trim_ascii();
+            let rest = self.rest(value.end);
             return (rest.is_empty() || rest.starts_with(b"#")).then_some((value, form));
         }
         None
+    }
+
+    /// What stands before the name; the beginning is enough of a long one.
+    pub(super) fn lead(&self) -> &[u8] {
+        const ENOUGH: usize = 64;
+        let start = self.facts.first.min(self.name.start);
+        let end = self.name.start.min(start + ENOUGH);
+        self.line[start..end].trim_ascii_end()
+    }
+
+    /// What stands behind `at`, likewise.
+    pub(super) fn rest(&self, at: usize) -> &[u8] {
+        const ENOUGH: usize = 64;
+        let end = self.facts.last.max(at).min(self.line.len());
+        let start = self.skip_spaces(at).min(end);
+        &self.line[start..end.min(start + ENOUGH)]
+    }
+
+    /// `password{"…"}`, `Password { get; set; } = "…"`.
+    fn braces(&self, at: usize, name_quoted: bool) -> Value {
+        let inside = self.literal_quote(self.skip_spaces(at + 1)).filter(|_| !name_quoted);
+        self.quoted(inside.or_else(|| self.initialised(at))?)
+    }
+
+    /// `Password { get; set; } = "…"`: where the literal starts.
+    fn initialised(&self, at: usize) -> Option<usize> {
+        const REACH: usize = 64;
+        if self.at(at) != b'{' {
+            return None;
+        }
+        let window = &self.line[at..self.line.len().min(at + REACH)];
+        let close = memchr::memchr(b'}', window)?;
+        let equals = self.skip_spaces(at + close + 1);
+        if self.at(equals) != b'=' {
+            return None;
+        }
+        self.literal_quote(self.skip_spaces(equals + 1))
     }
 
     /// `secret VARCHAR2(200) := '…'`, `Token As String = "…"`: where the literal starts.
@@ -392,7 +509,8 @@ mod tests {
         ];
         for (line, expected, kind) in cases {
             let at = line.to_ascii_lowercase().find("password").expect("the sample names a password");
-            let found = read(line.as_bytes(), at, *kind).unwrap_or_else(|| panic!("no value in {line}"));
+            let found = read(line.as_bytes(), at, *kind, Facts::of(line.as_bytes()))
+                .unwrap_or_else(|| panic!("no value in {line}"));
             assert_eq!(&line[found.value], *expected, "{line}");
         }
     }
@@ -407,7 +525,7 @@ mod tests {
             "the password of the user is long",
         ] {
             let at = line.find("password").expect("the sample names a password");
-            let found = read(line.as_bytes(), at, FileKind::Code);
+            let found = read(line.as_bytes(), at, FileKind::Code, Facts::of(line.as_bytes()));
             assert!(found.is_none(), "{line}: {found:?}");
         }
     }

@@ -42,6 +42,22 @@ pub(super) fn is_random(value: &[u8]) -> bool {
     surprise(value) >= bound
 }
 
+/// Whether upper and lower case, letters and digits change places as nobody writes them: `hPxLu`, `m3LD6`.
+pub(super) fn is_ragged(word: &[u8]) -> bool {
+    let class = |byte: u8| match byte {
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        b'0'..=b'9' => 3,
+        _ => 0,
+    };
+    let changes = |pair: &&[u8]| class(pair[0]) != class(pair[1]) && class(pair[0]) != 0 && class(pair[1]) != 0;
+    // A capital at the start of a word is how words are written.
+    let capitals = |pair: &&[u8]| pair[0].is_ascii_uppercase() && pair[1].is_ascii_lowercase();
+    let all = word.windows(2).filter(changes).count();
+    let usual = word.windows(2).filter(capitals).count().min(1);
+    word.len() >= 5 && (all - usual) * 5 >= word.len() * 2
+}
+
 /// Sixteenths of a bit.
 fn cost(left: u8, right: u8) -> u8 {
     const TO_OR_FROM_DIGIT: u8 = 100;

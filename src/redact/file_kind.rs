@@ -17,6 +17,15 @@ pub(super) enum FileKind {
     Unknown,
 }
 
+/// What a path says beside the notation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Traits {
+    /// Names of packages and their releases, written by a tool.
+    pub(super) is_lock: bool,
+    /// Words of a program in some language.
+    pub(super) is_translation: bool,
+}
+
 impl FileKind {
     pub(super) fn of(path: &[u8]) -> Self {
         let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
@@ -92,6 +101,32 @@ impl FileKind {
         name.ends_with(b"htpasswd")
             || name.ends_with(b".secrets")
             || matches!(name.as_slice(), b"shadow" | b"master.passwd" | b".htdigest" | b"sasl_passwd" | b"gshadow")
+    }
+
+    /// What else the path says about names and values in the file.
+    pub(super) fn traits(path: &[u8]) -> Traits {
+        let lower = path.to_ascii_lowercase();
+        let name = lower.rsplit(|&b| b == b'/').next().unwrap_or(&lower);
+        let is_lock = name.ends_with(b".lock")
+            || name.ends_with(b".lockb")
+            || name.ends_with(b".sum")
+            || matches!(name, b"package-lock.json" | b"npm-shrinkwrap.json" | b"pnpm-lock.yaml" | b".secrets.baseline");
+        const FOLDERS: [&[u8]; 9] =
+            [b"locale", b"locales", b"i18n", b"l10n", b"lang", b"langs", b"translations", b"_locales", b"languages"];
+        let is_translation = lower
+            .split(|&b| b == b'/')
+            .rev()
+            .skip(1)
+            .any(|folder| FOLDERS.contains(&folder) || folder.starts_with(b"values-"))
+            || [&b".po"[..], b".pot", b".arb", b".xlf", b".xliff", b".resx", b".strings"]
+                .iter()
+                .any(|end| name.ends_with(end));
+        Traits { is_lock, is_translation }
+    }
+
+    /// Whether a line that ends in a backslash goes on below.
+    pub(super) fn goes_on_with_backslash(self) -> bool {
+        !matches!(self, Self::Code | Self::Markup | Self::Data)
     }
 
     /// Whether `name: word` and `name=word` give a literal here.

@@ -28,7 +28,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     match first {
         b'$' => {
             return match rest.first() {
-                Some(b'{' | b'(' | b'[') => true,
+                Some(b'{' | b'(') => is_template(value),
+                Some(b'[') => true,
                 // Not the `$2b$` of a hash, nor a password that happens to start so.
                 Some(next) if next.is_ascii_alphabetic() || *next == b'_' => {
                     rest.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-' | b'>'))
@@ -44,7 +45,9 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         b'%' if last == b'%' && value.len() > 1 => return true,
         b'%' => return rest.len() <= 4 || matches!(rest[0], b'(' | b'{'),
         // Ciphertext of Jenkins and Maven stands in braces, too.
-        b'{' | b'[' | b'(' if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) => {
+        b'{' | b'[' | b'('
+            if matches!((first, last), (b'{', b'}') | (b'[', b']') | (b'(', b')')) && !value.starts_with(b"{{") =>
+        {
             return value.len() < 24 || !rest.iter().any(u8::is_ascii_digit) || !crate::redact::chance::is_random(rest);
         }
         b'@' if matches!(rest.first(), Some(b'{' | b'@' | b'(')) => return true,
@@ -60,9 +63,13 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         }
         _ => {}
     }
-    const INSIDE: [&[u8]; 11] =
-        [b"${", b"{{", b"$(", b"<%", b"#{", b"process.env", b"os.environ", b"getenv(", b"secrets.", b"%{", b"}}"];
-    const STARTS: [&[u8]; 22] = [
+    const STARTS: [&[u8]; 28] = [
+        b"process.env",
+        b"os.environ",
+        b"os.getenv(",
+        b"getenv(",
+        b"secrets.",
+        b"import.meta.env",
         b"vault:",
         b"op://",
         b"ssm:",
@@ -86,9 +93,61 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         b"this.",
         b"awskms:",
     ];
-    // Each of them has one of these: nearly every value is done with after one look.
-    let marked = value.iter().any(|b| matches!(b, b'{' | b'(' | b'<' | b'%' | b'.' | b'[' | b'}'));
-    marked && INSIDE.iter().any(|part| contains(value, part)) || STARTS.iter().any(|start| value.starts_with(start))
+    STARTS.iter().any(|start| value.starts_with(start)) || is_template(value)
+}
+
+/// Whether a value is filled in by something else: with its `${…}`, `{{…}}` and the like taken out, hardly anything is left of it.
+fn is_template(value: &[u8]) -> bool {
+    const ENOUGH: usize = 512;
+    const MARKS: [(&[u8], &[u8]); 8] = [
+        (b"${", b"}"),
+        (b"{{", b"}}"),
+        (b"$(", b")"),
+        (b"<%", b"%>"),
+        (b"#{", b"}"),
+        (b"%{", b"}"),
+        (b"%(", b")s"),
+        (b"{", b"}"),
+    ];
+    let value = &value[..value.len().min(ENOUGH)];
+    if !value.iter().any(|b| matches!(b, b'{' | b'(' | b'<')) {
+        return false;
+    }
+    let mut left = Vec::with_capacity(value.len());
+    let (mut at, mut found) = (0, false);
+    while at < value.len() {
+        let Some((open, close)) = MARKS.iter().find(|(open, _)| value[at..].starts_with(open)) else {
+            left.push(value[at]);
+            at += 1;
+            continue;
+        };
+        let inside = at + open.len();
+        // A lone brace is a template's only around a name: `{token}`, `{0}`.
+        let is_name = |text: &[u8]| text.iter().all(|b| b.is_ascii_alphanumeric() || b"_.:-[]'\" ".contains(b));
+        match memchr::memmem::find(&value[inside..], close) {
+            Some(end) if open.len() > 1 || is_name(&value[inside..inside + end]) => {
+                found = true;
+                at = inside + end + close.len();
+            }
+            None if open.len() > 1 => {
+                found = true;
+                at = value.len();
+            }
+            _ => {
+                left.push(value[at]);
+                at += 1;
+            }
+        }
+    }
+    found && !has_substance(&left)
+}
+
+/// Whether what stands around templates is more than words that name things.
+fn has_substance(text: &[u8]) -> bool {
+    let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
+    let letters = text.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let longest = text.split(|b| !b.is_ascii_alphanumeric()).map(<[u8]>::len).max().unwrap_or(0);
+    letters >= 3 && digits >= 1 && longest >= 6 || longest >= 16
 }
 
 /// Whether `part` is in `text`; for texts too short to prepare a search.
@@ -119,6 +178,32 @@ pub(super) fn is_mask(value: &[u8]) -> bool {
     value.len() >= 12 && longest_run(value) * 2 >= value.len()
         || value.len() >= 16 && longest_staircase(value) * 3 >= value.len() * 2
         || longest_repeat(value) >= 12 && distinct <= 4
+}
+
+/// An alphabet, a counter in hexadecimal, a block that is repeated: `ABC…xyz012`, `000102…`, `0123456789abcdef` twice.
+pub(super) fn is_sequence(value: &[u8]) -> bool {
+    const SHORTEST: usize = 16;
+    const ENOUGH: usize = 256;
+    let value = &value[..value.len().min(ENOUGH)];
+    if value.len() < SHORTEST {
+        return false;
+    }
+    let steps = value.windows(2).filter(|pair| matches!(pair[1].wrapping_sub(pair[0]), 0 | 1 | 255)).count();
+    if steps * 3 >= value.len() * 2 {
+        return true;
+    }
+    let repeats = |period: usize| (period..value.len()).filter(|&at| value[at] == value[at - period]).count();
+    if (2..=16).any(|period| value.len() >= 2 * period && repeats(period) * 10 >= (value.len() - period) * 9) {
+        return true;
+    }
+    let body = value.strip_prefix(b"0x").unwrap_or(value);
+    if !body.len().is_multiple_of(2) || !body.iter().all(u8::is_ascii_hexdigit) {
+        return false;
+    }
+    let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
+    let bytes: Vec<u8> = body.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect();
+    let even = |pair: &&[u8]| matches!(pair[1].wrapping_sub(pair[0]), 0 | 1 | 0x11 | 0x22 | 0xff);
+    bytes.windows(2).filter(even).count() * 3 >= bytes.len() * 2
 }
 
 /// The longest run of one character, or of `****`.
@@ -233,27 +318,80 @@ pub(super) fn is_written(value: &[u8]) -> bool {
 
 /// A call, a subscript, a member access: code that fetches the value rather than the value.
 pub(super) fn is_expression(value: &[u8]) -> bool {
-    let Some(&first) = value.first() else {
+    let start = value.iter().take_while(|b| matches!(b, b'&' | b'*' | b'!' | b'(' | b'[' | b'$' | b'@')).count();
+    let Some(&first) = value.get(start) else {
         return true;
     };
-    if !(first.is_ascii_alphabetic() || matches!(first, b'_' | b'&' | b'*' | b'$' | b'@' | b'!' | b'(' | b'[')) {
+    if !(first.is_ascii_alphabetic() || first == b'_') {
         return false;
     }
-    let name = value.iter().skip(1).position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_'))).map(|at| at + 1);
-    match name {
-        None => false,
-        Some(at) => match value[at] {
-            b'(' | b'[' => true,
-            b'.' => {
-                value[at + 1..].first().is_some_and(u8::is_ascii_alphabetic)
-                    && !value[at + 1..].iter().any(u8::is_ascii_digit)
+    let rest = &value[start..];
+    const JOINTS: [&[u8]; 5] = [b"::", b"->", b"?.", b"!.", b"."];
+    let mut at = 0;
+    let mut members = 0;
+    loop {
+        at += rest[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let joint = JOINTS.iter().find(|joint| rest[at..].starts_with(joint));
+        match (joint, rest.get(at)) {
+            (Some(joint), _) if rest.get(at + joint.len()).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
+                members += 1;
+                at += joint.len();
             }
-            b':' => value[at..].starts_with(b"::"),
-            b'-' => value[at..].starts_with(b"->"),
-            b'?' => value[at..].starts_with(b"?."),
-            _ => false,
-        },
+            (_, Some(b'(')) => return true,
+            (_, Some(b'[')) => return members > 0 || rest.contains(&b']') && !is_marked(rest),
+            // A macro's `!` and a generic's `<T>` may stand before the bracket.
+            (_, Some(b'!' | b'<')) => return matches!(rest.get(at + 1), Some(b'(' | b'[')) || members > 0,
+            (_, None) => return members > 0 && (start > 0 || is_path(rest)),
+            _ => return false,
+        }
     }
+}
+
+/// Whether something was removed from the value already.
+fn is_marked(value: &[u8]) -> bool {
+    memchr::memmem::find(value, crate::redact::TOKEN.as_bytes()).is_some()
+}
+
+/// `detected.dot2_token`: members whose names are written, numbers and all.
+fn is_path(value: &[u8]) -> bool {
+    let is_word = |word: &[u8]| {
+        let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
+        digits * 3 <= word.len() && !crate::redact::chance::is_random(word) && !crate::redact::chance::is_ragged(word)
+    };
+    value.split(|b| matches!(b, b'.' | b':')).all(is_word)
+}
+
+/// Mostly percent escapes: the spelling of something else.
+pub(super) fn is_escaped(value: &[u8]) -> bool {
+    let value = &value[..value.len().min(256)];
+    let escapes =
+        value.windows(3).filter(|three| three[0] == b'%' && three[1..].iter().all(u8::is_ascii_hexdigit)).count();
+    escapes * 6 >= value.len()
+}
+
+/// `^1.0.0`, `npm:^9.0.0`, `>=2.1`, `name@3.1029.0`: which release, not what secret.
+pub(super) fn is_version(value: &[u8]) -> bool {
+    const ENOUGH: usize = 160;
+    let value = &value[..value.len().min(ENOUGH)];
+    let is_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'x' | b'*');
+    let (before, number) = value.split_at(value.iter().rposition(|b| !is_number(b)).map_or(0, |at| at + 1));
+    let dots = number.iter().filter(|&&b| b == b'.').count();
+    dots >= 1
+        && number[0].is_ascii_digit()
+        && match before.last() {
+            None | Some(b'^' | b'~' | b'=' | b'>' | b'<' | b'@' | b' ') => true,
+            Some(b'v') => before.len() == 1,
+            _ => false,
+        }
+}
+
+/// A pattern that values are checked against.
+pub(super) fn is_regex(value: &[u8]) -> bool {
+    const PARTS: [&[u8]; 7] = [b"(?=", b"(?:", b"[a-z", b"[A-Z", b"[0-9", b"\\d{", b"\\w+"];
+    let value = &value[..value.len().min(512)];
+    let marked = value.iter().any(|b| matches!(b, b'[' | b'(' | b'\\'));
+    let closed = value.starts_with(b"^") || value.ends_with(b"$") || value.starts_with(b"/") && value.ends_with(b"/");
+    marked && (closed || PARTS.iter().any(|part| contains(value, part)))
 }
 
 /// Lower-case, longest match first; a value made only of these is no secret.

@@ -8,6 +8,11 @@ const PGP_KEY: Name = Name::Rule("PGP_PRIVATE_KEY");
 const PUTTY_KEY: Name = Name::Rule("PUTTY_PRIVATE_KEY");
 const FRAGMENT: Name = Name::Rule("PRIVATE_KEY_FRAGMENT");
 
+/// The lines of a key, but the last, are at least so long.
+const FULL: usize = 24;
+/// So much before the end of a key may be what every line of it starts with; more is another text.
+const MOST_LEAD: usize = 80;
+
 /// Lines that may stand between BEGIN and the key: `Proc-Type`, `DEK-Info`, `Version`, `Comment`.
 const HEADER_LINES: usize = 6;
 /// Widths at which PEM (64), OpenSSH (70) and PGP (76, 64) break their lines.
@@ -79,15 +84,23 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
         lines.push(before);
         first = before;
     }
-    let public = |line: Option<Line>| line.is_some_and(|line| is_public_marker(region.text(line)));
+    let above = std::iter::successors(region.previous(first), |line| region.previous(*line));
+    let below = std::iter::successors(region.next(last), |line| region.next(*line));
     let telling = is_key_path(region.path);
     let enough = match (telling, hex) {
-        (_, true) => 4,
+        // Hexadecimal in lines is a key only where the file is one.
+        (false, true) => return last.end,
+        (true, true) => 4,
         (true, false) => 1,
         (false, false) => 2,
     };
     let usual = telling || hex || matches!(width, 64 | 70) || starts_like_key(core);
-    if usual && full >= enough && !public(region.previous(first)) && !public(region.next(last)) {
+    if usual
+        && full >= enough
+        && !is_public(region, above)
+        && !is_public(region, below)
+        && !is_wide_text(region, &lines)
+    {
         for line in &lines {
             if let Part::Body(start, end) = part(region.text(*line), b"") {
                 out.push(Span { start: line.start + start, end: line.start + end, name: FRAGMENT });
@@ -95,6 +108,30 @@ pub(super) fn fragment(region: &Region<'_>, line: Line, out: &mut Vec<Span>) -> 
         }
     }
     last.end
+}
+
+/// Whether the block goes on to the border of something public: past comments, blank lines and a checksum.
+fn is_public(region: &Region<'_>, lines: impl Iterator<Item = Line>) -> bool {
+    for line in lines.take(HEADER_LINES) {
+        let text = region.text(line);
+        if is_public_marker(text) {
+            return true;
+        }
+        let checksum = text.len() <= 8 && text.starts_with(b"=");
+        if !checksum && !matches!(part(text, b""), Part::Blank | Part::Header) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Hexadecimal that says something, line by line, is a test's data.
+fn is_wide_text(region: &Region<'_>, lines: &[Line]) -> bool {
+    let is_ascii = |line: &Line| {
+        let core = solid(region.text(*line)).unwrap_or_default();
+        core.len() == 32 && core.chunks_exact(2).filter(|pair| matches!(pair[0], b'2'..=b'7')).count() >= 15
+    };
+    lines.iter().any(is_ascii)
 }
 
 /// A shorter piece of base64 rather than a word.
@@ -200,18 +237,24 @@ impl Body<'_, '_> {
 
     /// From an END marker without a BEGIN back to the first line that is no key.
     fn backward(&self, to: usize, line: Line, done: usize, out: &mut Vec<Span>) {
-        let before = &self.region.bytes[line.start..to];
-        if before.split(|&b| !is_key_byte(b)).any(|run| run.len() >= 16) {
-            push_body(self.region, line.start, to, self.name, out);
+        let from = tail_start(&self.region.bytes[line.start.max(done)..to]) + line.start.max(done);
+        if from < to {
+            push_body(self.region, from, to, self.name, out);
+        }
+        if from - line.start > MOST_LEAD {
+            return;
         }
         let mut first = line;
+        let mut full = 0;
         while let Some(before) = self.region.previous(first).filter(|before| before.start >= done) {
             match part(self.region.text(before), self.lead) {
-                Part::Body(start, end) => {
+                // Above the last line of a key its lines are full.
+                Part::Body(start, end) if end - start >= FULL || full == 0 && first.start == line.start => {
+                    full += usize::from(end - start >= FULL);
                     out.push(Span { start: before.start + start, end: before.start + end, name: self.name })
                 }
                 Part::Blank => {}
-                Part::Header | Part::Other => break,
+                Part::Body(..) | Part::Header | Part::Other => break,
             }
             first = before;
         }
@@ -224,6 +267,39 @@ impl Body<'_, '_> {
             return;
         };
         out.push(Span { start: from + start, end: from + stop, name: self.name });
+    }
+}
+
+/// Where the lines of a key start that end a text: runs of its alphabet with no more than escapes, quotes and joints between them,
+/// the last of any length, the others as long as a key's lines are.
+fn tail_start(text: &[u8]) -> usize {
+    const JOINT: usize = 12;
+    let mut start = text.len();
+    let mut end = text.len();
+    let mut runs = 0;
+    loop {
+        let joint = text[..end]
+            .iter()
+            .rev()
+            .take_while(|b| matches!(b, b' ' | b'\\' | b'"' | b'\'' | b',' | b'+' | b'.' | b'\t'))
+            .count();
+        // The letter of an escape (`\n`) belongs to the joint, too.
+        let mut stop = end - joint;
+        if stop >= 2 && matches!(text[stop - 1], b'n' | b'r') && text[stop - 2] == b'\\' {
+            stop -= 2;
+            stop -= text[..stop].iter().rev().take_while(|&&b| b == b'\\').count();
+        } else if stop >= 3 && text[stop - 3] == b'%' {
+            stop -= 3;
+        }
+        let run = text[..stop].iter().rev().take_while(|&&b| is_key_byte(b)).count();
+        // An escape's letter right before the run is not the run's.
+        let run = run - usize::from(run < stop && run > 0 && text[stop - run - 1] == b'\\');
+        if end - stop > JOINT || run < if runs == 0 { 4 } else { FULL } {
+            return if runs > 1 || text.len() - start >= FULL { start } else { text.len() };
+        }
+        runs += 1;
+        start = stop - run;
+        end = start;
     }
 }
 
@@ -413,7 +489,7 @@ fn is_public_path(path: &[u8]) -> bool {
 
 fn is_key_path(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
-    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".asc", b".gpg"].iter().any(|end| name.ends_with(end))
+    [&b".pem"[..], b".key", b".ppk", b".p8", b".pk8", b".ovpn"].iter().any(|end| name.ends_with(end))
         || name.starts_with(b"id_")
 }
 

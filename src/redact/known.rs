@@ -1,6 +1,6 @@
 //! Values that must never appear again in this run, found in every spelling that diffsan itself produces.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -36,9 +36,8 @@ pub(super) fn is_learnable(value: &[u8]) -> bool {
 pub(super) struct Known {
     /// Which quadruples a form may have there, by hash.
     bits: Option<Box<Bits>>,
-    /// The forms by their first eight bytes, as the lengths they come in.
-    lengths: HashMap<[u8; ANYWHERE], Vec<u16>>,
-    forms: HashSet<Vec<u8>>,
+    /// The forms by their first eight bytes, sorted.
+    forms: HashMap<[u8; ANYWHERE], Vec<Vec<u8>>>,
     /// Values too short for that, sought as whole words.
     words: Option<aho_corasick::AhoCorasick>,
 }
@@ -93,12 +92,10 @@ impl Known {
             let slot = hash(four);
             bits[slot >> 6] |= 1 << (slot & 63);
         }
-        let lengths = self.lengths.entry(head).or_default();
-        if !lengths.contains(&(form.len() as u16)) {
-            lengths.push(form.len() as u16);
-            lengths.sort_unstable_by(|left, right| right.cmp(left));
+        let forms = self.forms.entry(head).or_default();
+        if let Err(at) = forms.binary_search(&form) {
+            forms.insert(at, form);
         }
-        self.forms.insert(form);
     }
 
     /// Adds the span of every known value in `text`.
@@ -152,11 +149,19 @@ impl Known {
 
     fn form_at(&self, text: &[u8], start: usize) -> Option<usize> {
         let head: &[u8; ANYWHERE] = text.get(start..start + ANYWHERE)?.try_into().ok()?;
-        self.lengths
-            .get(head)?
-            .iter()
-            .map(|&length| usize::from(length))
-            .find(|&length| text.get(start..start + length).is_some_and(|slice| self.forms.contains(slice)))
+        let forms = self.forms.get(head)?;
+        let mut here = &text[start..text.len().min(start + LONGEST)];
+        // The longest form that the text starts with stands before the place that the text would have, and every form between
+        // starts with it, too: so it is no longer than what the nearest one shares with the text.
+        loop {
+            let place = forms.partition_point(|form| form.as_slice() <= here);
+            let near = forms[..place].last()?;
+            if here.starts_with(near) {
+                return Some(near.len());
+            }
+            let shared = near.iter().zip(here).take_while(|(left, right)| left == right).count();
+            here = &here[..shared];
+        }
     }
 }
 
@@ -189,11 +194,14 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     forms.push(component.to_ascii_lowercase().into_bytes());
     forms.push(component.into_bytes());
     forms.push(percent.into_bytes());
-    if let Some(once) = json_escaped(&String::from_utf8_lossy(value)) {
+    let text = String::from_utf8_lossy(value);
+    if let Some(once) = json_escaped(&text) {
         forms.extend(json_escaped(&once).map(String::into_bytes));
         forms.push(once.replace('/', "\\/").into_bytes());
+        forms.push(ascii_escaped(&once).into_bytes());
         forms.push(once.into_bytes());
     }
+    forms.extend(["&#39;", "&#x27;", "&apos;"].map(|apostrophe| html_escaped(&text, apostrophe).into_bytes()));
     // A value that is all lower case has a lower-cased percent form equal to itself; one that is not would match foreign text.
     forms.retain(|form| {
         form.len() >= ANYWHERE && (form.as_slice() == value || form.as_slice() != value.to_ascii_lowercase())
@@ -212,6 +220,31 @@ fn json_escaped(text: &str) -> Option<String> {
     Some(json[1..json.len() - 1].to_owned())
 }
 
+/// Likewise, with everything beyond ASCII as `\\u…`.
+fn ascii_escaped(text: &str) -> String {
+    let mut units = [0; 2];
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_ascii() {
+            out.push(letter);
+        } else {
+            for unit in letter.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out
+}
+
+/// The text as it stands in HTML; an apostrophe has several spellings there.
+fn html_escaped(text: &str, apostrophe: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', apostrophe)
+}
+
 /// The characters of the base64 of `…value…` that only the value decides.
 fn base64_cores(engine: &base64::engine::GeneralPurpose, value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..3_usize).filter_map(move |offset| {
@@ -221,7 +254,9 @@ fn base64_cores(engine: &base64::engine::GeneralPurpose, value: &[u8]) -> impl I
         let from = (offset * 8).div_ceil(6);
         let to = (offset + value.len()) * 8 / 6;
         let core = encoded.get(from..to.min(encoded.len()))?;
-        (core.len() >= ENCODED).then(|| core.to_vec())
+        // What nearly any other text could be encoded to says nothing.
+        (core.len() >= ENCODED && !super::filter::is_mask(core) && !super::filter::is_sequence(core))
+            .then(|| core.to_vec())
     })
 }
 

@@ -12,6 +12,111 @@ const PAIR_REACH: usize = 2;
 const BELOW_REACH: usize = 4;
 const DOCUMENT_LIMIT: usize = 2000;
 
+/// Removes the values of a Secret that stands on one line, as JSON or in YAML's flow style.
+pub(super) fn secret_line(line: Line, text: &[u8], out: &mut Vec<Span>) {
+    let is_kind = memchr::memmem::find_iter(text, b"kind").take(8).any(|at| {
+        let compact: Vec<u8> =
+            text[at..].iter().copied().filter(|b| !matches!(b, b' ' | b'"' | b'\'' | b'\\')).take(12).collect();
+        compact.starts_with(b"kind:Secret") && !compact.get(11).is_some_and(u8::is_ascii_alphanumeric)
+    });
+    if !is_kind {
+        return;
+    }
+    let mut read = 0;
+    for at in memchr::memmem::find_iter(text, b"ata").map(|at| at + 3) {
+        if at < read {
+            continue;
+        }
+        let rest = &text[at..];
+        let open = rest.iter().take(8).take_while(|b| matches!(b, b'"' | b'\'' | b'\\' | b':' | b' ')).count();
+        if open > 0 && rest.get(open) == Some(&b'{') {
+            read = values_in_braces(line, text, at + open + 1, out);
+        }
+    }
+}
+
+/// The quoted values of an object, up to its end, which it gives.
+fn values_in_braces(line: Line, text: &[u8], from: usize, out: &mut Vec<Span>) -> usize {
+    let end = memchr::memchr(b'}', &text[from..]).map_or(text.len(), |at| from + at);
+    let mut at = from;
+    while let Some(colon) = memchr::memchr(b':', &text[at..end]) {
+        let value = at + colon + 1;
+        let start = value + text[value..end].iter().take_while(|b| matches!(b, b' ' | b'"' | b'\'' | b'\\')).count();
+        let length = text[start..end].iter().take_while(|b| !matches!(b, b'"' | b'\'' | b'\\' | b',')).count();
+        let literal = &text[start..start + length];
+        if length > 0 && !filter::is_reference(literal) && !filter::is_filler(literal) {
+            out.push(Span { start: line.start + start, end: line.start + start + length, name: SECRET_DATA });
+        }
+        at = (start + length).max(value);
+    }
+    end
+}
+
+/// Whether the line opens the values of a Secret of which the hunk does not show the kind: `stringData:`, which nothing else has, or
+/// `data:` above nothing but base64 of text.
+pub(super) fn opens_secret(region: &Region<'_>, line: Line) -> bool {
+    const ENOUGH: usize = 64;
+    let text = region.text(line);
+    let content = text.trim_ascii();
+    if region.kind == FileKind::Code || !is_data_key(content) {
+        return false;
+    }
+    let key = indent(text);
+    let inside = |line: &Line| region.text(*line).trim_ascii().is_empty() || indent(region.text(*line)) > key;
+    let below = std::iter::successors(region.next(line), |line| region.next(*line)).take(ENOUGH).take_while(inside);
+    if kind_in_sight(region, line).is_some() {
+        return false;
+    }
+    if content.starts_with(b"stringData") || content.starts_with(b"\"stringData") {
+        return true;
+    }
+    let mut values = 0;
+    for line in below {
+        match value_of(region, line).map(|(start, end)| &region.bytes[start..end]) {
+            Some(value) if is_encoded(value) => values += 1,
+            Some(b"") => return false,
+            _ if region.text(line).trim_ascii().is_empty() => {}
+            _ => return false,
+        }
+    }
+    values > 0
+}
+
+/// The kind of the document that the line is part of, where the hunk shows it.
+fn kind_in_sight<'a>(region: &Region<'a>, line: Line) -> Option<&'a [u8]> {
+    const REACH: usize = 200;
+    let above = std::iter::successors(region.previous(line), |line| region.previous(*line));
+    let below = std::iter::successors(region.next(line), |line| region.next(*line));
+    let kind = |line: Line| region.text(line).trim_ascii().strip_prefix(b"kind:");
+    let inside = |line: &Line| !is_border(region.text(*line));
+    above.take(REACH).take_while(inside).find_map(kind).or_else(|| below.take(REACH).take_while(inside).find_map(kind))
+}
+
+/// Base64 that says something.
+fn is_encoded(value: &[u8]) -> bool {
+    use base64::Engine as _;
+    let decoded = base64::engine::general_purpose::STANDARD.decode(value);
+    value.len() >= 4
+        && decoded
+            .is_ok_and(|text| text.iter().all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace()) || value.len() >= 24)
+}
+
+/// The items of a list right below a name: `- value`.
+pub(super) fn items_below(region: &Region<'_>, line: Line) -> Vec<(usize, usize, Form)> {
+    const MOST: usize = 100;
+    let below = std::iter::successors(region.next(line), |line| region.next(*line)).take(MOST);
+    below
+        .map_while(|line| {
+            let text = region.text(line);
+            let item = text.trim_ascii().strip_prefix(b"- ")?.trim_ascii();
+            let inner = unquoted(item);
+            let start = line.start + memchr::memmem::find(text, inner)?;
+            let form = if inner.len() < item.len() { Form::Quoted } else { Form::Bare };
+            Some((start, start + inner.len(), form))
+        })
+        .collect()
+}
+
 /// Whether the line is `kind: Secret` (YAML or JSON).
 pub(super) fn is_secret_kind(text: &[u8]) -> bool {
     let compact: Vec<u8> = text
@@ -149,8 +254,12 @@ pub(super) fn paired_value(
 }
 
 /// Whether a name with this behind it on its line gets its value on a line below: `name = (`, `name: |`, `<name>`, `variable "name" {`.
-pub(super) fn goes_on_below(rest: &[u8]) -> bool {
+/// A name in quotes that a comma follows is one of a list, unless a call has begun before it.
+pub(super) fn goes_on_below(rest: &[u8], in_call: bool) -> bool {
     let rest = rest.trim_ascii();
+    if !in_call && matches!(rest, [b'"' | b'\'', b',', ..]) {
+        return false;
+    }
     !rest.is_empty()
         && (rest == b"</key>"
             || rest == b"As String = _"
@@ -258,6 +367,9 @@ fn is_border(text: &[u8]) -> bool {
 }
 
 fn is_data_key(content: &[u8]) -> bool {
+    if content.len() > 24 {
+        return false;
+    }
     let key: Vec<u8> = content.iter().copied().filter(|b| !matches!(b, b'"' | b'\'' | b' ' | b'{')).collect();
     matches!(key.as_slice(), b"data:" | b"stringData:")
 }

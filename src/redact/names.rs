@@ -1,9 +1,9 @@
 //! What a name promises about its value, and whether the value keeps the promise.
 
 use super::assign::Form;
-use super::chance::{entropy, is_random, surprise};
-use super::filter;
+use super::chance::{entropy, is_ragged, is_random, surprise};
 use super::words::Words;
+use super::{filter, steps};
 
 /// The rules of generic assignments, by what the name says.
 pub(super) const PASSWORD: &str = "GENERIC_PASSWORD_ASSIGNMENT";
@@ -47,48 +47,73 @@ pub(super) static TRIGGERS: &[&str] = &[
     "パスワード", "wachtwoord", "parola", "heslo", "salasana", "hasło",
 ];
 
-/// What `name` promises, or nothing.
+/// What `name` promises, or nothing. Names are compared by their words: `valkey` is no key.
 pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     let mut words = Words::of(name);
     words.drop_suffixes();
     let words = words.slices();
-    let last = words.last()?;
-    if words.ends_with(&[b"secret", b"id"]) {
+    let last = *words.last()?;
+    let has = |word: &[u8]| words.contains(&word);
+    if words.ends_with(&[b"secret", b"id"]) || words.len() > 1 && last == b"salt" {
         return Some(Promise::Secret);
     }
-    if words.len() > 1 && *last == b"salt" {
+    if last == b"code" && words.iter().any(|word| CODE_WORDS.contains(word)) {
         return Some(Promise::Secret);
     }
     if is_about(last) {
         return None;
     }
-    if words.iter().rev().take(3).any(|word| PASSWORD_WORDS.contains(word)) {
-        let public = words
-            .iter()
-            .any(|word| matches!(*word, b"public" | b"min" | b"max" | b"length" | b"policy" | b"regex" | b"pattern"));
-        return (!public).then_some(Promise::Password);
+    let is_password = |word: &&[u8]| PASSWORD_WORDS.contains(word) && (!is_short(word) || *word == last);
+    if words.iter().rev().take(3).any(is_password) {
+        const RULES: [&[u8]; 8] = [b"public", b"min", b"max", b"length", b"policy", b"regex", b"pattern", b"validator"];
+        return (!words.iter().any(|word| RULES.contains(word))).then_some(Promise::Password);
     }
-    if words.iter().any(|word| PUBLIC_WORDS.contains(word)) {
-        return None;
-    }
-    let has = |word: &[u8]| words.contains(&word);
+    // A secret word beats a public one.
     if words.iter().any(|word| SECRET_WORDS.contains(word)) {
         return Some(Promise::Secret);
     }
-    if has(b"key") || has(b"keys") || words.iter().any(|word| word.ends_with(b"key")) {
-        let qualified = words
-            .iter()
-            .any(|word| KEY_WORDS.contains(word) || KEY_WORDS.iter().any(|key| word.strip_suffix(b"key") == Some(key)));
-        return Some(if qualified || words.len() > 1 && last.ends_with(b"key") { Promise::Key } else { Promise::Weak });
+    let open = words.iter().any(|word| OPEN_WORDS.contains(word));
+    if words.iter().any(|word| TOKEN_WORDS.contains(word)) {
+        return (!open && !words.iter().any(|word| PAGE_WORDS.contains(word))).then_some(Promise::Secret);
+    }
+    let of_key = |word: &&[u8]| {
+        word.strip_suffix(b"key").or(word.strip_suffix(b"keys")).is_some_and(|head| KEY_WORDS.contains(&head))
+    };
+    if has(b"key") || has(b"keys") || words.iter().any(&of_key) {
+        let qualified = words.iter().any(|word| KEY_WORDS.contains(word) || of_key(word));
+        return match (open, qualified) {
+            (true, _) => None,
+            (false, true) => Some(Promise::Key),
+            (false, false) if words.iter().any(|word| PUBLIC_WORDS.contains(word)) => None,
+            (false, false) => Some(if words.len() > 1 && last == b"key" { Promise::Key } else { Promise::Weak }),
+        };
+    }
+    if open || words.iter().any(|word| PUBLIC_WORDS.contains(word) || PAGE_WORDS.contains(word)) {
+        return None;
     }
     let weak = |word: &&[u8]| WEAK_WORDS.contains(word) || *word == b"cookie" && words.len() > 1 && !has(b"set");
     words.iter().any(weak).then_some(Promise::Weak)
 }
 
+/// Words that are also others: they say something only at the end of a name (`db_pass`, not `pass_by_value`).
+fn is_short(word: &[u8]) -> bool {
+    matches!(word, b"pass" | b"pw" | b"psk" | b"mdp" | b"passe" | b"passw")
+}
+
+/// More than this of a value says nothing new about it.
+const ENOUGH: usize = 1024;
+
 /// Whether a value given to such a name is a secret.
 pub(super) fn keeps(promise: Promise, form: Form, name: &[u8], value: &[u8]) -> bool {
+    let value = &value[..value.len().min(ENOUGH)];
+    steps::add(value.len());
     if value.len() < 3
         || filter::is_placeholder(value)
+        || filter::is_sequence(value)
+        || filter::is_version(value)
+        || filter::is_regex(value)
+        || filter::contains(value, b"@sha256:")
+        || filter::is_escaped(value) && !has_substance(value)
         || promise != Promise::Password && filter::is_labelled_digest(value)
     {
         return false;
@@ -96,7 +121,7 @@ pub(super) fn keeps(promise: Promise, form: Form, name: &[u8], value: &[u8]) -> 
     if matches!(form, Form::Bare | Form::Doubtful | Form::Element) && filter::is_expression(value) {
         return false;
     }
-    if value.eq_ignore_ascii_case(name) {
+    if value.eq_ignore_ascii_case(name) || is_hash_of(name) && filter::is_hex_digest(value) {
         return false;
     }
     match promise {
@@ -106,17 +131,32 @@ pub(super) fn keeps(promise: Promise, form: Form, name: &[u8], value: &[u8]) -> 
     }
 }
 
+/// More than signs, when the escapes are undone.
+fn has_substance(value: &[u8]) -> bool {
+    percent_encoding::percent_decode(value).filter(u8::is_ascii_alphanumeric).count() >= 4
+}
+
+/// `hashed_secret`: what a scanner's own records keep of a secret.
+fn is_hash_of(name: &[u8]) -> bool {
+    let words = Words::of(name);
+    words.slices().iter().any(|word| matches!(*word, b"hashed" | b"hash" | b"digest"))
+}
+
 fn is_password(form: Form, value: &[u8]) -> bool {
     let traits = Traits::of(value);
-    if traits.spaces > 0 || value.len() > 256 || value.len() < 4 {
+    if value.len() < 4 || traits.spaces > 0 && !(matches!(form, Form::Quoted | Form::Element) && is_phrase(value)) {
         return false;
+    }
+    if traits.spaces > 0 {
+        return true;
     }
     if filter::is_written(value) && (traits.digits < 4 || value.iter().any(|b| !b.is_ascii_digit())) {
         return false;
     }
     let simple = traits.digits == 0 && traits.symbols == 0;
     // Labels in other scripts, and calls that a bare value runs into.
-    if value.iter().filter(|b| !b.is_ascii()).count() * 2 > value.len()
+    let foreign = value.iter().filter(|b| !b.is_ascii()).count();
+    if foreign * 2 > value.len() && traits.digits == 0 && traits.symbols == foreign
         || form != Form::Quoted
             && memchr::memchr(b'(', value).is_some()
             && value[0].is_ascii_alphabetic()
@@ -127,7 +167,7 @@ fn is_password(form: Form, value: &[u8]) -> bool {
     let hex = value.len() >= 16 && traits.only_hex(value) && traits.digits > 0;
     match form {
         Form::Doubtful => {
-            !is_name_like(value)
+            (!is_name_like(value) || is_ragged(value))
                 && (traits.digits > 0
                     && traits.letters() > 0
                     && (traits.symbols > 0 || hex || is_random(value))
@@ -138,13 +178,19 @@ fn is_password(form: Form, value: &[u8]) -> bool {
             let identifier = traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4;
             value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !identifier
         }
-        _ => !is_dotted_name(value) && !is_word_list(value),
+        _ => (!is_dotted_name(value) || is_ragged(value)) && !is_word_list(value) && !is_versioned_label(value),
     }
+}
+
+/// `user.password.v2`: a label with a number in it.
+fn is_versioned_label(value: &[u8]) -> bool {
+    let letters: Vec<u8> = value.iter().copied().filter(|b| !b.is_ascii_digit()).collect();
+    is_versioned_name(value) && is_word_list(&letters)
 }
 
 fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
     let traits = Traits::of(value);
-    if traits.spaces > 0 || value.len() < 8 || value.len() > 2048 {
+    if traits.spaces > 0 || value.len() < 8 {
         return false;
     }
     if filter::is_written(value) || is_dotted_name(value) || is_word_list(value) {
@@ -179,7 +225,7 @@ fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
 
 fn is_strong(form: Form, value: &[u8]) -> bool {
     let traits = Traits::of(value);
-    if traits.spaces > 0 || value.len() < 16 || value.len() > 1024 || form == Form::Doubtful && is_name_like(value) {
+    if traits.spaces > 0 || value.len() < 16 || form == Form::Doubtful && is_name_like(value) {
         return false;
     }
     if filter::is_written(value)
@@ -195,6 +241,59 @@ fn is_strong(form: Form, value: &[u8]) -> bool {
         && is_random(value)
         && entropy(value) >= 3.3
         && traits.symbols * 5 <= value.len()
+}
+
+/// Several words that are a passphrase rather than a sentence about one.
+fn is_phrase(value: &[u8]) -> bool {
+    const SENTENCE: [&[u8]; 34] = [
+        b"the",
+        b"a",
+        b"an",
+        b"is",
+        b"are",
+        b"be",
+        b"to",
+        b"of",
+        b"for",
+        b"your",
+        b"you",
+        b"must",
+        b"not",
+        b"and",
+        b"or",
+        b"in",
+        b"with",
+        b"please",
+        b"enter",
+        b"at",
+        b"least",
+        b"de",
+        b"passe",
+        b"no",
+        b"new",
+        b"has",
+        b"was",
+        b"will",
+        b"this",
+        b"that",
+        b"if",
+        b"on",
+        b"password",
+        b"characters",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let words: Vec<&[u8]> = lower.split(|b| *b == b' ').filter(|word| !word.is_empty()).collect();
+    if words.iter().any(|word| SENTENCE.contains(word)) || value.ends_with(b":") || value.ends_with(b".") {
+        return false;
+    }
+    let is_mixed = |word: &&[u8]| {
+        word.iter().any(u8::is_ascii_digit)
+            && word.iter().any(u8::is_ascii_alphabetic)
+            && word.iter().all(u8::is_ascii_graphic)
+    };
+    let drawn = words.iter().any(is_mixed) && words.len() <= 8;
+    let plain = words.len() >= 4 && words.len() <= 8 && value.iter().all(|b| b.is_ascii_lowercase() || *b == b' ');
+    (drawn || plain) && !is_word_list(value)
 }
 
 /// `some_name2`, `SomeName`: an identifier rather than a drawn value.
@@ -311,7 +410,7 @@ fn is_type_like(value: &[u8]) -> bool {
         b"latest",
     ];
     let lower = value.to_ascii_lowercase();
-    TYPES.contains(&lower.as_slice())
+    TYPES.contains(&lower.as_slice()) || PASSWORD_WORDS.contains(&lower.as_slice())
 }
 
 #[derive(Default)]
@@ -365,12 +464,12 @@ fn is_about(word: &[u8]) -> bool {
         b"seconds" | b"days" | b"hours" | b"age" | b"date" | b"time" | b"issuer" | b"audience" |
         b"scope" | b"scopes" | b"bits" | b"env" | b"var" | b"board" | b"code" | b"codes" |
         b"down" | b"up" | b"press" | b"event" | b"frame" | b"frames" | b"map" | b"list" | b"set" |
-        b"view" | b"page" | b"button" | b"text" | b"icon" | b"color" | b"selector" |
+        b"view" | b"page" | b"button" | b"icon" | b"color" | b"selector" |
         b"component" | b"usage" | b"words" | b"word" | b"map_name" | b"group" | b"role" |
         b"fingerprint" | b"checksum" | b"sha" | b"sha256" | b"sha1" | b"md5" | b"digest" |
         b"integrity" | b"etag" | b"uuid" | b"guid" | b"manager_name" | b"validator" | b"reset" |
         b"rotation" | b"source" | b"backend" | b"engine" | b"kind" | b"description" | b"example" |
-        b"docs" | b"help" | b"attempts" | b"retries"
+        b"docs" | b"help" | b"attempts" | b"retries" | b"check" | b"checker" | b"changed"
     )
 }
 
@@ -389,12 +488,31 @@ static PASSWORD_WORDS: &[&[u8]] = &[
 
 #[rustfmt::skip]
 static SECRET_WORDS: &[&[u8]] = &[
-    b"secret", b"secrets", b"token", b"tokens", b"credential", b"credentials", b"creds", b"cred",
+    b"secret", b"secrets", b"credential", b"credentials", b"creds", b"cred",
     b"apisecret", b"clientsecret", b"appsecret", b"authtoken", b"accesstoken", b"apitoken",
     b"bottoken", b"secretkey", b"refreshtoken", b"bearertoken", b"usertoken", b"sessiontoken",
-    b"secretaccesskey", b"jwt", b"bearer", b"pat", b"hmac", b"sharedsecret", b"jwtsecret",
-    b"tokensecret", b"community", b"pepper", b"authtok", b"bindtok",
+    b"secretaccesskey", b"hmac", b"sharedsecret", b"jwtsecret",
+    b"tokensecret", b"pepper", b"authtok", b"bindtok",
 ];
+
+/// Words that are secrets unless the name is one of paging or of something open.
+#[rustfmt::skip]
+static TOKEN_WORDS: &[&[u8]] = &[b"token", b"jwt", b"bearer", b"pat", b"community"];
+
+/// Tokens that everybody may see: where a list goes on, which form was sent.
+#[rustfmt::skip]
+static PAGE_WORDS: &[&[u8]] = &[
+    b"page", b"pagination", b"continuation", b"next", b"previous", b"sync", b"csrf", b"xsrf",
+    b"syntax", b"lexer", b"parser", b"grammar", b"num", b"max", b"min",
+];
+
+/// What says that a value is meant to be seen.
+#[rustfmt::skip]
+static OPEN_WORDS: &[&[u8]] = &[b"public", b"pub", b"publishable", b"pubkey", b"pubkeys", b"publickey", b"pubkeyhash"];
+
+/// `auth_code`, `pin_code`: codes that let somebody in.
+#[rustfmt::skip]
+static CODE_WORDS: &[&[u8]] = &[b"auth", b"access", b"pin", b"security", b"verification", b"authorization"];
 
 /// Words that make a `key` one to keep.
 #[rustfmt::skip]
@@ -412,19 +530,18 @@ static KEY_WORDS: &[&[u8]] = &[
 static WEAK_WORDS: &[&[u8]] = &[
     b"auth", b"salt", b"signature", b"session", b"sessionid", b"sid", b"webhook", b"seed", b"otp",
     b"license", b"cipher", b"sas", b"sig", b"signing", b"nonce", b"apikeys", b"encryption",
-    b"dsn", b"private", b"consumer", b"encrypt", b"sessid", b"passkey", b"hash", b"hook",
+    b"dsn", b"private", b"consumer", b"encrypt", b"sessid", b"passkey", b"hash", b"hook", b"tokens",
 ];
 
 /// Words that say the value may be seen.
 #[rustfmt::skip]
 static PUBLIC_WORDS: &[&[u8]] = &[
-    b"public", b"pub", b"publishable", b"keyboard", b"keyword", b"keywords", b"keypress",
+    b"keyboard", b"keyword", b"keywords", b"keypress",
     b"hotkey", b"shortcut", b"foreign", b"primary", b"partition", b"sort", b"cache", b"lookup",
     b"translation", b"i18n", b"checksum", b"integrity", b"digest", b"sha", b"sha1", b"sha256",
     b"sha512", b"md5", b"commit", b"revision", b"etag", b"fingerprint", b"thumbprint",
-    b"keystore", b"truststore", b"csrf", b"xsrf", b"bucket", b"object", b"cursor", b"page",
-    b"pagination", b"continuation", b"next", b"previous", b"sync", b"syntax", b"lexer", b"parser",
-    b"grammar",
+    b"keystore", b"truststore", b"bucket", b"object", b"cursor", b"websocket", b"idempotency",
+    b"dedup", b"deduplication", b"metadata", b"dictionary", b"resource",
 ];
 
 /// Whether the last word of the name says that the value is about a secret, whatever else the name holds.

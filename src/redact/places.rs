@@ -10,6 +10,8 @@ pub(super) struct Places<'a> {
     section: usize,
     /// The line reached in the section: its start and the numbers of the next old and new line.
     at: usize,
+    /// Where the line that starts at `at` ends, so that many secrets on one line ask for it once.
+    end: usize,
     old: u32,
     new: u32,
 }
@@ -25,7 +27,7 @@ impl<'a> Places<'a> {
     pub(super) fn new(raw: &'a [u8], walked: &[&'a Walked]) -> Self {
         let sections =
             walked.iter().flat_map(|walked| walked.sections.iter().map(move |section| (section, *walked))).collect();
-        let mut places = Self { raw, sections, section: 0, at: 0, old: 0, new: 0 };
+        let mut places = Self { raw, sections, section: 0, at: 0, end: 0, old: 0, new: 0 };
         places.enter();
         places
     }
@@ -33,6 +35,7 @@ impl<'a> Places<'a> {
     fn enter(&mut self) {
         if let Some((section, _)) = self.sections.get(self.section) {
             self.at = section.start;
+            self.end = line_end(self.raw, section.start, section.end);
             (self.old, self.new) = section.lines.unwrap_or((0, 0));
         }
     }
@@ -49,12 +52,7 @@ impl<'a> Places<'a> {
         if section.lines.is_none() {
             return Place { path, line: None, side: Side::New };
         }
-        loop {
-            let end = memchr::memchr(b'\n', &self.raw[self.at..section.end])
-                .map_or(section.end, |newline| self.at + newline + 1);
-            if offset < end || end >= section.end {
-                break;
-            }
+        while offset >= self.end && self.end < section.end {
             match self.raw[self.at] {
                 b'+' => self.new = self.new.saturating_add(1),
                 b'-' => self.old = self.old.saturating_add(1),
@@ -64,11 +62,18 @@ impl<'a> Places<'a> {
                     self.old = self.old.saturating_add(1);
                 }
             }
-            self.at = end;
+            self.at = self.end;
+            self.end = line_end(self.raw, self.at, section.end);
         }
         match self.raw[self.at] {
             b'-' => Place { path, line: Some(self.old), side: Side::Old },
             _ => Place { path, line: Some(self.new), side: Side::New },
         }
     }
+}
+
+fn line_end(raw: &[u8], start: usize, end: usize) -> usize {
+    let found = memchr::memchr(b'\n', &raw[start..end]).map_or(end, |newline| start + newline + 1);
+    super::steps::add(found - start);
+    found
 }

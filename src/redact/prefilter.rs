@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::rule::Shape;
-use super::{chance, contexts, rules, scan};
+use super::{chance, contexts, rules, token};
 
 /// Words that can stand beside a short secret. Lower-case; the contexts' own words are added to them.
 #[rustfmt::skip]
@@ -12,7 +12,7 @@ static WORDS: &[&str] = &[
     "bindpw", "rootpw", "userpw", "senha", "kennwort", "bearer", "cookie", "contrase", "mdp",
     "haslo", "dsn", "contribsys", "@tcp(", "@unix(", "private-lines", "assword", "_salt", "%3d",
     "%3a", "%22", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord",
-    "parola", "heslo", "salasana",
+    "parola", "heslo", "salasana", "stringdata", "data:", "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}",
 ];
 
 /// The shortest run of token characters that makes a line a candidate by itself.
@@ -208,7 +208,7 @@ impl Words {
             let start = place.checked_add_signed(-isize::from(word.offset))?;
             let here = bytes.get(start..start + word.text.len()).filter(|_| start >= from)?;
             let found = if word.is_prefix {
-                here == word.text && scan::is_boundary(bytes, start)
+                here == word.text && token::is_boundary(bytes, start)
             } else {
                 here.eq_ignore_ascii_case(&word.text)
             };

@@ -2,17 +2,18 @@
 
 use std::ops::Range;
 
-use super::assign::{self, Assignment, Form};
+use super::assign::{self, Assignment, Facts, Form};
 use super::chance::entropy;
 use super::engine::Side;
 use super::file_kind::FileKind;
 use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
+use super::token::{ENOUGH, Tokens, is_boundary, is_telling};
 use super::vocab::{Action, Hit, Loaded, Squeezed, Vocabulary};
-use super::{contexts, encoded, filter, keys, manifest, names, prefilter, url, vocab};
+use super::{contexts, encoded, file_kind, filter, keys, manifest, names, prefilter, steps, url, vocab};
 
 /// Patterns run on the whole of a line up to this length, and around their keywords on a longer one.
-const WHOLE_LINE: usize = 4096;
+pub(super) const WHOLE_LINE: usize = 4096;
 const WINDOW_BEFORE: usize = 512;
 const WINDOW_AFTER: usize = 4096;
 /// How many lines away a keyword may stand from its pattern.
@@ -26,6 +27,8 @@ const NAMES_PER_BYTES: usize = 12;
 
 /// A bare word that long is no setting.
 const ENDLESS: usize = 768;
+/// The longest token that a badge's URL carries.
+const SHORT_QUERY: usize = 12;
 
 /// Buffers that one thread uses again and again.
 #[derive(Debug, Default)]
@@ -35,6 +38,7 @@ pub(super) struct Scratch {
     hits: Vec<Hit>,
     vendors: Vec<Hit>,
     ran: Vec<u16>,
+    tokens: Tokens,
 }
 
 /// Adds the span of every secret in the region.
@@ -42,7 +46,8 @@ pub(super) fn region(region: &Region<'_>, scratch: &mut Scratch, out: &mut Vec<S
     if FileKind::is_secret_file(region.path) || FileKind::is_user_file(region.path) {
         whole_lines(region, out);
     }
-    Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, done: Done::default() }.read();
+    let file = FileKind::traits(region.path);
+    Scanner { region, vocabulary: Vocabulary::shared(), scratch, out, depth: 0, file, done: Done::default() }.read();
 }
 
 /// In a file that holds nothing but secrets, a line is one, or what follows the user's name is.
@@ -78,6 +83,7 @@ fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
         scratch,
         out: &mut out,
         depth: 1,
+        file: file_kind::Traits::default(),
         done: Done::default(),
     }
     .read();
@@ -86,20 +92,24 @@ fn holds_secret(text: &[u8], scratch: &mut Scratch) -> Option<Name> {
 
 /// Up to where multi-line readers have been, in each of the two files.
 #[derive(Default)]
-struct Done {
+pub(super) struct Done {
     key: [usize; 2],
     fragment: [usize; 2],
     manifest: [usize; 2],
+    pub(super) command: [usize; 2],
+    /// Whether the line at hand was read as one of a manifest.
+    one_line: bool,
 }
 
-struct Scanner<'s, 'r, 'a> {
-    region: &'r Region<'a>,
-    vocabulary: &'static Vocabulary,
-    scratch: &'s mut Scratch,
-    out: &'s mut Vec<Span>,
+pub(super) struct Scanner<'s, 'r, 'a> {
+    pub(super) region: &'r Region<'a>,
+    pub(super) vocabulary: &'static Vocabulary,
+    pub(super) scratch: &'s mut Scratch,
+    pub(super) out: &'s mut Vec<Span>,
     /// 1 inside decoded text.
-    depth: u8,
-    done: Done,
+    pub(super) depth: u8,
+    pub(super) file: file_kind::Traits,
+    pub(super) done: Done,
 }
 
 /// A line with what was found on it at first sight.
@@ -110,11 +120,12 @@ struct Reading<'l> {
     hits: &'l [Hit],
     /// Vendors, by place.
     vendors: &'l [Hit],
+    facts: Facts,
 }
 
 impl Scanner<'_, '_, '_> {
     /// Reads the candidate lines.
-    fn read(&mut self) {
+    pub(super) fn read(&mut self) {
         let bytes = self.region.bytes;
         let mut candidates = prefilter::Candidates::new(bytes);
         let mut at = 0;
@@ -144,6 +155,8 @@ impl Scanner<'_, '_, '_> {
         scratch.hits.clear();
         scratch.vendors.clear();
         scratch.ran.clear();
+        scratch.tokens.clear();
+        self.done.one_line = false;
         let text = self.region.text(line);
         vocab::pad(text, &mut scratch.lower);
         self.vocabulary.find(&scratch.lower, &mut scratch.hits);
@@ -151,9 +164,15 @@ impl Scanner<'_, '_, '_> {
         if runs.has_token || goes_on(text) {
             self.vocabulary.find_vendors(&scratch.lower, &mut scratch.squeezed, &mut scratch.vendors);
         }
-        let reading =
-            Reading { line, text, lower: &scratch.lower[..text.len()], hits: &scratch.hits, vendors: &scratch.vendors };
-        self.hits(&reading, &mut scratch.ran);
+        let reading = Reading {
+            line,
+            text,
+            lower: &scratch.lower[..text.len()],
+            hits: &scratch.hits,
+            vendors: &scratch.vendors,
+            facts: Facts::of(text),
+        };
+        self.hits(&reading, &mut scratch.ran, &mut scratch.tokens);
         self.names(&reading);
         if (32..=160).contains(&text.len()) && keys::solid(text).is_some() {
             for view in self.region.views(line) {
@@ -166,15 +185,17 @@ impl Scanner<'_, '_, '_> {
         *self.scratch = scratch;
         if self.depth == 0 {
             self.encoded(line, text, runs.longest);
+            self.hidden(line, text);
+            self.continued(line, text);
         }
     }
 
-    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>) {
+    fn hits(&mut self, reading: &Reading<'_>, ran: &mut Vec<u16>, tokens: &mut Tokens) {
         let line = reading.line;
         let mut dashed = false;
         for (index, hit) in reading.hits.iter().enumerate() {
             match hit.action {
-                Action::Prefixed(rule) => self.prefixed(line, hit.at, rule),
+                Action::Prefixed(rule) => self.prefixed(line, hit.at, rule, tokens),
                 Action::Assign | Action::Assigned(_) => {}
                 Action::Pattern(rule) => self.pattern(line, reading.text, &reading.hits[index..], rule, ran),
                 Action::Url => {
@@ -195,14 +216,19 @@ impl Scanner<'_, '_, '_> {
     }
 
     fn manifest(&mut self, line: Line, text: &[u8]) {
-        if !manifest::is_secret_kind(text) {
+        // One look tells about the whole line.
+        if std::mem::replace(&mut self.done.one_line, true) {
             return;
         }
+        let is_kind = manifest::is_secret_kind(text);
         for view in self.region.views(line) {
             let done = &mut self.done.manifest[view.side as usize];
-            if line.start >= *done {
+            if line.start >= *done && (is_kind || manifest::opens_secret(&view, line)) {
                 *done = manifest::secret_document(&view, line, self.out);
             }
+        }
+        if !is_kind {
+            manifest::secret_line(line, text, self.out);
         }
     }
 
@@ -258,13 +284,13 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    fn prefixed(&mut self, line: Line, at: usize, rule: u16) {
+    fn prefixed(&mut self, line: Line, at: usize, rule: u16, tokens: &mut Tokens) {
         let loaded = &self.vocabulary.rules[usize::from(rule)];
         let Shape::Prefixed { prefixes, body, len } = &loaded.rule.shape else {
             return;
         };
         let text = self.region.text(line);
-        if !is_boundary(text, at) {
+        if at < tokens.taken || !is_boundary(text, at) {
             return;
         }
         let Some(prefix) = prefixes
@@ -275,8 +301,7 @@ impl Scanner<'_, '_, '_> {
             return;
         };
         let start = at + prefix.len();
-        let ceiling = text.len().min(start + len.1 + 1);
-        let mut end = start + text[start..ceiling].iter().take_while(|&&byte| body.contains(byte)).count();
+        let mut end = tokens.run_end(text, start, *body);
         if *body == Charset::Dotted {
             while end > start && text[end - 1] == b'.' {
                 end -= 1;
@@ -286,14 +311,19 @@ impl Scanner<'_, '_, '_> {
             end = end.min(start + 36);
         }
         let value = &text[start..end];
-        if body.covers(value, *len) && self.accepts(loaded, &text[at..end], value) {
+        let fits = body.covers(value, *len) || is_telling(prefix.as_bytes(), value, *len);
+        if fits && self.accepts(loaded, &text[at..end], value) {
             self.out.push(Span { start: line.start + at, end: line.start + end, name: Name::Rule(loaded.rule.name) });
+            tokens.taken = end;
         }
     }
 
     /// Entropy, allow list and masks of a rule that knows the secret's shape.
     fn accepts(&self, loaded: &Loaded, whole: &[u8], value: &[u8]) -> bool {
-        entropy(value) >= loaded.rule.entropy && !filter::is_mask(value) && !loaded.allows(whole)
+        let head = &value[..value.len().min(ENOUGH)];
+        entropy(head) >= loaded.rule.entropy
+            && !filter::is_mask(head)
+            && !loaded.allows(&whole[..whole.len().min(ENOUGH)])
     }
 
     /// Reads the assignment around `at`; gives the end of its name, so that no name is read twice.
@@ -304,16 +334,17 @@ impl Scanner<'_, '_, '_> {
         if text[..name.start].ends_with(b"://") {
             return name.end;
         }
-        let assignment = assign::read(text, at, self.region.kind);
-        if let Some(Assignment { value, form, .. }) = &assignment
-            && let Some(rule) = self.judge(reading, &name, &text[value.clone()], *form)
+        let assignment = assign::read(text, at, self.region.kind, reading.facts);
+        if let Some(assignment) = &assignment
+            && let Some(rule) = self.judge_whole(reading, &name, assignment)
         {
-            self.out.push(Span {
-                start: reading.line.start + value.start,
-                end: reading.line.start + value.end,
-                name: rule,
-            });
-            return value.end.max(name.end);
+            let mut end = name.end;
+            for value in std::iter::once(&assignment.value).chain(&assignment.more).filter(|value| !value.is_empty()) {
+                let start = reading.line.start + value.start;
+                self.out.push(Span { start, end: reading.line.start + value.end, name: rule });
+                end = end.max(value.end);
+            }
+            return end;
         }
         // Names inside an endless bare word have the same end: to read them all would take for ever.
         if let Some(Assignment { value, form: Form::Bare | Form::Doubtful, .. }) = &assignment
@@ -321,7 +352,10 @@ impl Scanner<'_, '_, '_> {
         {
             return value.end;
         }
-        if manifest::goes_on_below(&text[name.end..]) {
+        let rest = &text[name.end..reading.facts.last.max(name.end)];
+        let in_call = reading.facts.flow < name.start;
+        if manifest::goes_on_below(rest, in_call) {
+            self.list_below(reading, &name, rest);
             for view in self.region.views(reading.line) {
                 if let Some((start, end, form)) = manifest::value_below(&view, reading.line)
                     && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
@@ -333,13 +367,50 @@ impl Scanner<'_, '_, '_> {
         name.end
     }
 
+    /// Likewise for a value in one or several pieces: one of them may say it, or all of them together.
+    fn judge_whole(&self, reading: &Reading<'_>, name: &Range<usize>, assignment: &Assignment) -> Option<Name> {
+        let Assignment { value, form, more, .. } = assignment;
+        let first = self.judge(reading, name, &reading.text[value.clone()], *form);
+        if first.is_some() || more.is_empty() {
+            return first;
+        }
+        let pieces = std::iter::once(value).chain(more).map(|piece| &reading.text[piece.clone()]);
+        let whole: Vec<u8> = pieces.clone().flat_map(|piece| piece.iter().copied().take(ENOUGH)).collect();
+        self.judge(reading, name, &whole, *form)
+            .or_else(|| pieces.skip(1).find_map(|piece| self.judge(reading, name, piece, *form)))
+    }
+
+    /// `passwords:` and a list of them.
+    fn list_below(&mut self, reading: &Reading<'_>, name: &Range<usize>, rest: &[u8]) {
+        if rest.trim_ascii() != b":" {
+            return;
+        }
+        for view in self.region.views(reading.line) {
+            for (start, end, form) in manifest::items_below(&view, reading.line) {
+                if let Some(rule) = self.judge(reading, name, &self.region.bytes[start..end], form) {
+                    self.out.push(Span { start, end, name: rule });
+                }
+            }
+        }
+    }
+
     /// Which rule, if any, says that a value given to this name is a secret.
     fn judge(&self, reading: &Reading<'_>, name: &Range<usize>, literal: &[u8], form: Form) -> Option<Name> {
         if let Some(rule) = self.vendor(reading, name, literal, form) {
             return Some(Name::Rule(rule));
         }
         let text = &reading.text[name.clone()];
+        // A lock file is a list of names and releases; a translation says the word, not the secret.
+        if self.file.is_lock {
+            return None;
+        }
         let promise = names::promise(text)?;
+        if self.file.is_translation && !literal.iter().any(u8::is_ascii_digit) {
+            return None;
+        }
+        if literal.len() <= SHORT_QUERY && form == Form::Bare && is_badge(reading, name) {
+            return None;
+        }
         names::keeps(promise, form, text, literal).then(|| Name::Generic(promise.rule()))
     }
 
@@ -404,6 +475,7 @@ impl Scanner<'_, '_, '_> {
     fn search(&mut self, loaded: &Loaded, line: Line, start: usize, end: usize) {
         let Some(regex) = loaded.regex() else { return };
         let text = &self.region.text(line)[start..end];
+        steps::add(text.len());
         let generic = contexts::is_one(loaded.rule);
         for captures in regex.captures_iter(text) {
             let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else {
@@ -419,9 +491,11 @@ impl Scanner<'_, '_, '_> {
             if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
                 continue;
             }
+            let end =
+                start + found.start() + whole_length(&self.region.text(line)[start + found.start()..], value.len());
             self.out.push(Span {
                 start: line.start + start + found.start(),
-                end: line.start + start + found.end(),
+                end: line.start + end,
                 name: Name::Rule(loaded.rule.name),
             });
         }
@@ -464,18 +538,23 @@ fn goes_on(text: &[u8]) -> bool {
     matches!(text.trim_ascii_end().last(), Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_'))
 }
 
-/// Whether a token may start at `at`: not inside a word, unless an escape (`\n`, `%22`, `\u003d`) stands before it.
-pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
-    let Some(before) = at.checked_sub(1) else {
-        return true;
-    };
-    if !text[before].is_ascii_alphanumeric() {
-        return true;
+/// A pattern has an end; the value may go on.
+fn whole_length(text: &[u8], found: usize) -> usize {
+    const LONG: usize = 48;
+    if found < LONG {
+        return found;
     }
-    let head = &text[..at];
-    matches!(head, [.., b'\\', b'n' | b't' | b'r'])
-        || matches!(head, [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
-        || head.len() >= 6 && head[head.len() - 6..].starts_with(b"\\u00")
+    let more =
+        text[found..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-'));
+    found + more.count()
+}
+
+/// Whether the name is a parameter of a badge's URL: who may see the page may see that token.
+fn is_badge(reading: &Reading<'_>, name: &Range<usize>) -> bool {
+    const REACH: usize = 160;
+    let before = &reading.lower[name.start.saturating_sub(REACH)..name.start];
+    matches!(before.last(), Some(b'?' | b'&' | b';'))
+        && ["badge", "shields.io"].iter().any(|word| memchr::memmem::find(before, word.as_bytes()).is_some())
 }
 
 /// Stretches around the places, joined where they overlap.

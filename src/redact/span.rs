@@ -2,6 +2,7 @@
 
 use super::engine::Side;
 use super::file_kind::FileKind;
+use super::steps;
 
 /// Which rule asks for a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +99,7 @@ impl<'a> Region<'a> {
 
     /// The line between two line breaks, without prefix and carriage return.
     pub(super) fn line(&self, start: usize, mut end: usize) -> Line {
+        steps::add(end - start);
         if end > start && self.bytes[end - 1] == b'\r' {
             end -= 1;
         }

@@ -1,12 +1,11 @@
 //! Credentials in URLs and in the data source names that look like them.
 
 use super::chance::is_random;
-use super::filter;
 use super::span::{Name, Span};
+use super::{filter, steps};
 
 const URL_PASSWORD: Name = Name::Rule("URL_CREDENTIALS");
 const URL_TOKEN: Name = Name::Rule("URL_TOKEN");
-const LIMIT: usize = 512;
 
 /// Adds the password, or the token that stands for a user, of the URL whose `://` is at `at`.
 pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
@@ -14,16 +13,16 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
         return dsn(line, at, out);
     }
     let start = at + 3;
-    let window = &line[start..line.len().min(start + LIMIT)];
+    let window = &line[start..];
     // The next URL has a reader of its own.
     let window = &window[..memchr::memmem::find(window, b"://").unwrap_or(window.len())];
-    let stop = window
-        .iter()
-        .position(|&b| {
-            matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|') && !is_template(window, b)
-        })
-        .unwrap_or(window.len());
-    let window = &window[..stop];
+    let templates = has_template(window);
+    let is_end = |b: u8| match b {
+        b'<' | b'>' => !templates,
+        _ => matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b'|'),
+    };
+    let window = &window[..window.iter().position(|&b| is_end(b)).unwrap_or(window.len())];
+    steps::add(window.len());
     let Some(sign) = separator(window) else {
         return;
     };
@@ -32,7 +31,7 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
         Some(colon) => {
             let (user, password) = (&user_info[..colon], &user_info[colon + 1..]);
             let nominal = matches!(password, b"" | b"x-oauth-basic" | b"x" | b"oauth2");
-            if !nominal && !filter::is_placeholder(password) {
+            if !nominal && password != user && !filter::is_placeholder(password) && has_substance(password) {
                 push(out, start + colon + 1, password.len(), URL_PASSWORD);
             }
             if is_token(user) || nominal && user.len() >= 8 && !filter::is_placeholder(user) {
@@ -45,12 +44,17 @@ pub(super) fn credentials(line: &[u8], at: usize, out: &mut Vec<Span>) {
 }
 
 /// `<` and `>` may belong to a placeholder such as `<password>` inside the user information.
-fn is_template(window: &[u8], byte: u8) -> bool {
-    byte == b'<'
-        && window.first() != Some(&b'<')
-        && memchr::memchr(b'@', window).is_some()
-        && memchr::memchr(b'>', window).is_some()
-        || byte == b'>' && memchr::memchr(b'<', window).is_some()
+fn has_template(window: &[u8]) -> bool {
+    const ENOUGH: usize = 512;
+    let window = &window[..window.len().min(ENOUGH)];
+    let has = |byte: u8| memchr::memchr(byte, window).is_some();
+    window.first() != Some(&b'<') && has(b'@') && has(b'<') && has(b'>')
+}
+
+/// One or two characters, or escapes of nothing but signs, are an example of how URLs are written.
+fn has_substance(password: &[u8]) -> bool {
+    let plain: Vec<u8> = percent_encoding::percent_decode(&password[..password.len().min(96)]).collect();
+    plain.len() >= 3 && plain.iter().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii()).count() >= 2
 }
 
 /// The `@` that ends the user information: the last one of the authority, or one beyond a slash that is part of the password.
@@ -66,15 +70,17 @@ fn separator(window: &[u8]) -> Option<usize> {
     }
     let sign = memchr::memchr(b'@', &window[slash..])? + slash;
     let host = window[sign + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-')).count();
-    (host >= 3 && sign - colon <= 128).then_some(sign)
+    let after = window.get(sign + 1 + host);
+    let is_host = host >= 3 || host > 0 && matches!(after, None | Some(b':' | b'/' | b'?'));
+    (is_host && sign - colon <= 512).then_some(sign)
 }
 
 /// `user:password@tcp(host:port)/database`.
 fn dsn(line: &[u8], at: usize, out: &mut Vec<Span>) {
-    let floor = at.saturating_sub(256);
+    let floor = at.saturating_sub(1024);
     let start = line[floor..at]
         .iter()
-        .rposition(|&b| matches!(b, b' ' | b'"' | b'\'' | b'`' | b'\t' | b'='))
+        .rposition(|&b| matches!(b, b' ' | b'"' | b'\'' | b'`' | b'\t' | b'=' | b'(' | b')'))
         .map_or(floor, |found| floor + found + 1);
     let Some(colon) = memchr::memchr(b':', &line[start..at]) else {
         return;

@@ -101,6 +101,8 @@ impl Vocabulary {
             (b"-----", Action::Dashes),
             (b"private-lines", Action::Dashes),
             (b"kind", Action::Manifest),
+            (b"data:", Action::Manifest),
+            (b"data\"", Action::Manifest),
         ] {
             built.words.add(word, action);
         }

@@ -100,5 +100,6 @@ fn is_suffix(word: &[u8]) -> bool {
             | b"default"
             | b"new"
             | b"old"
+            | b"text"
     )
 }

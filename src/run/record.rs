@@ -11,6 +11,7 @@ use crate::contracts::{
     ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, GateStatus, OnPartial, PolicyRecord,
     PrivacyAudit, RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
+use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure};
 use crate::redact::{Engine, Output};
 use crate::run::console::Console;
@@ -95,7 +96,8 @@ impl Run {
         let open = |path: &Path| {
             let engine = Arc::clone(&opening.engine);
             if opening.resume {
-                Workdir::open(path, &forbidden, engine)
+                let tracked = tracked_in(&opening.current.join(path), opening.env).into();
+                Workdir::open(path, &forbidden, engine).map(|workdir| workdir.knowing(tracked))
             } else {
                 Workdir::create(path, &forbidden, engine)
             }

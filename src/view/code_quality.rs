@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::shown::{Shown, one_line};
-use crate::contracts::{Finding, Severity};
+use crate::contracts::{Coverage, Finding, Severity};
 use crate::error::clip;
 use crate::run::record::hex;
 
@@ -22,7 +22,25 @@ pub fn code_quality(shown: &Shown) -> Value {
     entries
         .filter(|(fingerprint, _)| seen.insert(fingerprint.clone()))
         .map(|(print, finding)| entry(print, finding))
+        .chain(not_reviewed(&shown.truncation.coverage))
         .collect()
+}
+
+/// One entry for everything that nobody looked at, so that a widget without findings does not read as a clean bill.
+fn not_reviewed(coverage: &Coverage) -> Option<Value> {
+    let first = coverage.not_reviewed.first()?;
+    let named: Vec<String> =
+        coverage.not_reviewed.iter().map(|file| format!("{} ({})", one_line(&file.path), file.why.words())).collect();
+    let count = coverage.not_reviewed_total;
+    let files = if count == 1 { "1 file was".to_owned() } else { format!("{count} files were") };
+    let description = format!("[coverage] {files} not reviewed, or not in full: {}", named.join(", "));
+    Some(json!({
+        "description": clip(&description, DESCRIPTION),
+        "check_name": "diffsan/coverage",
+        "fingerprint": hex(&Sha256::digest(format!("diffsan:coverage:{}", named.join("\n")))),
+        "severity": "info",
+        "location": { "path": path(&first.path), "lines": { "begin": 1, "end": 1 } },
+    }))
 }
 
 /// What the widget compares with on the default branch.

@@ -32,6 +32,8 @@ pub struct Traces {
     pub events: Vec<Value>,
     /// Name and size of every file.
     pub files: Vec<(String, u64)>,
+    /// Files that were not read, or could not be, and why.
+    pub problems: Vec<String>,
 }
 
 /// What can be said of a run.
@@ -115,7 +117,7 @@ pub fn inspect(traces: &Traces) -> Inspection {
         stages,
         findings: findings(traces.review.as_ref()),
         not_reviewed: not_reviewed(traces.truncation.as_ref()),
-        warnings: warnings(last),
+        warnings: traces.problems.iter().cloned().chain(warnings(last)).collect(),
         open,
         files: traces.files.iter().map(|(name, _)| name.clone()).collect(),
     }
@@ -202,7 +204,7 @@ fn in_job(traces: &Traces) -> bool {
 
 /// Why a run is in a state that its record does not explain.
 fn reason(traces: &Traces, state: &str) -> Option<String> {
-    let broken = traces.run.is_none() && traces.files.iter().any(|(name, _)| name == "run.json");
+    let broken = traces.problems.iter().find(|problem| problem.starts_with("run.json ")).cloned();
     Some(match state {
         "running" if command(traces) == "post" => "it is still posting".into(),
         "running" => "it is still under way".into(),
@@ -210,7 +212,7 @@ fn reason(traces: &Traces, state: &str) -> Option<String> {
             "posting did not come to its end: it was killed outright; the review itself is complete".into()
         }
         "unfinished" => "the run did not come to its end: it was killed outright".into(),
-        _ if broken => "run.json is there but cannot be read as a record".into(),
+        _ if broken.is_some() => return broken,
         "no run" => "there is neither run.json nor events.jsonl here".into(),
         _ => return None,
     })

@@ -1,7 +1,8 @@
 //! Recall and precision of the redaction engine on a corpus of small diffs.
 //!
 //! `DIFFSAN_CORPUS` names a folder with `positives.jsonl` (`id`, `class`, `format`, `diff`, `secrets`) and `negatives.jsonl`
-//! (`id`, `class`, `diff`). Without it the rules' own samples are used.
+//! (`id`, `class`, `diff`). Without it the families of `fixtures/secrets/families.txt` are used, each in two halves (the second was
+//! held back while its rules were written), and the rules' own samples.
 #![expect(clippy::disallowed_methods, reason = "the corpus is named by a variable")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
@@ -43,7 +44,13 @@ fn main() {
     let verbose = env::var_os("DIFFSAN_VERBOSE").is_some();
     let (found, harmless) = match env::var_os("DIFFSAN_CORPUS").map(PathBuf::from) {
         Some(folder) => (read(&folder.join("positives.jsonl")), read(&folder.join("negatives.jsonl"))),
-        None => own_samples(),
+        None => {
+            let (mut found, mut harmless) = families();
+            let (samples, misses) = own_samples();
+            found.extend(samples);
+            harmless.extend(misses);
+            (found, harmless)
+        }
     };
     positives(found, verbose);
     negatives(harmless, verbose);
@@ -57,11 +64,127 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// Values drawn for each template.
+const DRAWS: u64 = 20;
+
+/// The families of the corpus: every template with several drawn values.
+fn families() -> (Vec<Positive>, Vec<Negative>) {
+    let (mut found, mut harmless) = (Vec::new(), Vec::new());
+    let (mut family, mut number) = (String::new(), 0);
+    for line in include_str!("../../fixtures/secrets/families.txt").lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            (family, number) = (name.trim_end_matches(']').to_owned(), 0);
+        } else if let Some((path, template)) = line.split_once(" | ").filter(|_| !line.starts_with('#')) {
+            number += 1;
+            let half = if number % 2 == 1 { "seen" } else { "held back" };
+            let class = format!("{family}, {half}");
+            if let Some(text) = template.strip_prefix("! ") {
+                let diff = change(path, &text.replace("\\n", "\n"));
+                harmless.push(Negative { id: format!("{family}-{number}"), class, diff });
+                continue;
+            }
+            for seed in 0..DRAWS {
+                let (text, secrets) = drawn(template, seed * 1000 + number);
+                let id = format!("{family}-{number}-{seed}");
+                found.push(Positive {
+                    id,
+                    class: class.clone(),
+                    format: template.to_owned(),
+                    diff: change(path, &text),
+                    secrets,
+                });
+            }
+        }
+    }
+    (found, harmless)
+}
+
+/// The template with its values, and the values.
+fn drawn(template: &str, seed: u64) -> (String, Vec<String>) {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let (mut text, mut secrets) = (String::new(), Vec::new());
+    let template = template.replace("\\n", "\n");
+    let mut rest = template.as_str();
+    while let Some(open) = rest.find('{') {
+        text.push_str(&rest[..open]);
+        let close = rest[open..].find('}').map_or(rest.len(), |at| open + at);
+        match random.value(&rest[open + 1..close]) {
+            Some(value) => {
+                text.push_str(&value);
+                secrets.push(value);
+                rest = &rest[(close + 1).min(rest.len())..];
+            }
+            None => {
+                text.push('{');
+                rest = &rest[open + 1..];
+            }
+        }
+    }
+    text.push_str(rest);
+    (text, secrets)
+}
+
+/// Lines as a change; those that bring no sign are added.
+fn change(path: &str, text: &str) -> String {
+    let signed = text.starts_with('\n');
+    let lines: Vec<String> = text
+        .trim_start_matches('\n')
+        .lines()
+        .map(|line| if signed { line.to_owned() } else { format!("+{line}") })
+        .collect();
+    let count = |signs: [char; 2]| lines.iter().filter(|line| line.starts_with(signs)).count();
+    let (old, new) = (count([' ', '-']), count([' ', '+']));
+    let body = lines.join("\n");
+    format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,{old} +1,{new} @@\n{body}\n")
+}
+
+/// A small generator, so that every run measures the same values.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn pick(&mut self, length: usize, alphabet: &[u8]) -> String {
+        (0..length).map(|_| char::from(alphabet[(self.next() % alphabet.len() as u64) as usize])).collect()
+    }
+
+    /// A value of the kind that a template asks for.
+    fn value(&mut self, kind: &str) -> Option<String> {
+        const ALNUM: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        let (kind, length) =
+            kind.split_once(':').map_or((kind, 0), |(kind, length)| (kind, length.parse().unwrap_or(0)));
+        Some(match kind {
+            "pw" => format!("{}{}{}", self.pick(5, ALNUM), self.pick(1, b"!-_."), self.pick(5, ALNUM)),
+            "pwurl" => format!("{}-{}", self.pick(6, ALNUM), self.pick(5, ALNUM)),
+            "words" => {
+                const WORDS: [&str; 8] = ["river", "candle", "orbit", "velvet", "tunnel", "magnet", "fossil", "anchor"];
+                let word = |random: &mut Self| WORDS[(random.next() % 8) as usize];
+                format!("{}-{}-{}", word(self), word(self), self.next() % 90 + 10)
+            }
+            "hex" => self.pick(length, b"0123456789abcdef"),
+            "tok" => self.pick(length, ALNUM),
+            "dig" => self.pick(length, b"0123456789"),
+            "upper" => self.pick(length, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+            "b64" => self.pick(length, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"),
+            "b64text" => {
+                use base64::Engine as _;
+                base64::engine::general_purpose::STANDARD.encode(self.pick(12, ALNUM))
+            }
+            _ => return None,
+        })
+    }
+}
+
 /// The samples of the rules, each as a new file.
 fn own_samples() -> (Vec<Positive>, Vec<Negative>) {
     let (mut found, mut harmless) = (Vec::new(), Vec::new());
     for samples in diffsan::redact::samples() {
-        let class = samples.rule.split('_').next().unwrap_or_default().to_lowercase();
+        let class = "rules' samples".to_owned();
         for (line, secret) in samples.hits {
             let (id, format) = (samples.rule.to_owned(), samples.rule.to_owned());
             let secrets = vec![(*secret).to_owned()];

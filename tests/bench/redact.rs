@@ -1,7 +1,9 @@
 //! Throughput of the redaction engine on generated diffs of real-looking code, with one secret in 2,000 lines.
 //!
 //! Each figure stands beside a plain newline count of the same bytes in the same run, and is given by the clock and by processor
-//! time, which a busy machine does not blur. `DIFFSAN_BENCH_MB` picks other sizes, `DIFFSAN_BENCH_FILE` adds a diff of your own; `throughput` or `hostile` as an argument, one part.
+//! time, which a busy machine does not blur. `DIFFSAN_BENCH_MB` picks other sizes, `DIFFSAN_BENCH_FILE` adds a diff of your own;
+//! `throughput`, `hostile` or `shapes` as an argument, one part. `shapes` repeats what the rules react to in long lines and shows the slowest
+//! (`DIFFSAN_BENCH_SHAPES` says how many, `DIFFSAN_BENCH_SEED` which).
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark takes its sizes from variables")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
@@ -32,6 +34,51 @@ fn main() {
     }
     if wants("hostile") {
         hostile();
+    }
+    if wants("shapes") {
+        shapes();
+    }
+}
+
+/// What the rules react to; a shape is up to four of these, repeated.
+#[rustfmt::skip]
+static PIECES: &[&str] = &[
+    "password", "=", "x", " ", "\"", "'", "`", "://", "a:b@", "<", ">", ":", "eyJ", ".", "-----BEGIN RSA PRIVATE KEY-----",
+    "-----END PRIVATE KEY-----", "-----ENDPRIVATE-----", "%41", "%", "kind: Secret", "data: {", "token", "key", "secret", "\\\"",
+    "\\", "&quot;", "(", "[", "{", "}", ")", "]", ",", ";", "&", "?", "curl -u ", "bearer ", "@tcp(", "\u{200b}", "AAAA", "Zx81",
+    "0", "-", "_", "/", "+", "#", "|", "sk-", "AKIA", "ghp_", "mysql -p", "login(", "authorization: basic ", "cookie: session=",
+    "snmp community", "machine x login y password ", "AccountKey=", "sig=", "xox", "mongodb+srv://", "export ", "ENV ",
+    "--password ", "-p", "$2b$12$", "psk", "wifi", "seed phrase ", "aws_secret_access_key", "discord", "twilio",
+];
+
+/// Long lines of every shape: none may take more than a second for each megabyte.
+fn shapes() {
+    let number = |name: &str, usual: usize| env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let (count, seed) = (number("DIFFSAN_BENCH_SHAPES", 200), number("DIFFSAN_BENCH_SEED", 1));
+    let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (seed as u64).wrapping_mul(0x2545_F491_4F6C_DD1D));
+    let mut slowest: Vec<(f64, String)> = Vec::new();
+    for index in 0..count {
+        let unit = match PIECES.get(index) {
+            Some(piece) => (*piece).to_owned(),
+            None => (0..=random.below(4)).map(|_| PIECES[random.below(PIECES.len())]).collect(),
+        };
+        let path = ["a.yml", "a.py", "a.xml", "a.json", "a.sh", "a.txt", ".env"][random.below(7)];
+        // Most lines are short, so that many shapes are seen; a few show that nothing grows with the length.
+        let bytes = if index % 50 == 49 { 4 << 20 } else { 64 << 10 };
+        let line = unit.repeat(bytes / unit.len() + 1);
+        let diff = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -0,0 +1 @@\n+{line}\n");
+        let Ok(engine) = Engine::new(&Settings::default(), []) else {
+            return;
+        };
+        let worked = processor_time();
+        black_box(engine.redact_diff(diff.as_bytes()));
+        let seconds = (processor_time() - worked).as_secs_f64() / (diff.len() as f64 / 1e6);
+        slowest.push((seconds, format!("{path} {unit:?}, {} KB", bytes >> 10)));
+        slowest.sort_by(|left, right| right.0.total_cmp(&left.0));
+        slowest.truncate(5);
+    }
+    for (seconds, shape) in slowest {
+        println!("shapes, slowest of {count}: {seconds:.2} s/MB, {shape}");
     }
 }
 

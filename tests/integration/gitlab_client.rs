@@ -12,7 +12,7 @@ use diffsan::post::sanitize::{self, Own, Sanitised};
 use diffsan::redact::{Engine, Settings};
 use diffsan::run::console::{Console, ConsoleStyle};
 use diffsan::run::events::Events;
-use diffsan::run::workdir::{Forbidden, Workdir};
+use diffsan::run::workdir::{Forbidden, Tracked, Workdir};
 use serde_json::Value;
 
 use crate::gitlab::{ALICE, BOT, Failure, FakeGitLab, MR, On, PROJECT, TOKEN};
@@ -103,7 +103,8 @@ pub(crate) fn ledger(path: &Path, fresh: bool) -> (Arc<Engine>, Workdir, Events)
     let forbidden = Forbidden { current: path.parent().expect("a folder").into(), ..Forbidden::default() };
     let workdir = match fresh {
         true => Workdir::create(path, &forbidden, Arc::clone(&engine)),
-        false => Workdir::open(path, &forbidden, Arc::clone(&engine)),
+        false => Workdir::open(path, &forbidden, Arc::clone(&engine))
+            .map(|workdir| workdir.knowing(Tracked::Names(Default::default()))),
     };
     let workdir = workdir.expect("a workdir");
     let console = Console::new(ConsoleStyle { level: Level::Error, document: true, ..ConsoleStyle::default() });

@@ -11,6 +11,7 @@ use crate::contracts::{
     AgentFinding, AgentReviewOutput, Category, PatchFormat, RedactionMatch, Severity, Side, SuggestedPatch,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
+use crate::redact::{self, Certainty};
 use checks::{Check, Family, Fix, Place};
 
 mod checks;
@@ -202,17 +203,44 @@ fn secret(at: At<'_>, secrets: &[RedactionMatch]) -> Option<Hit> {
     };
     let mut rules: Vec<_> = secrets.iter().filter(here).map(|found| found.pattern_name.as_str()).collect();
     rules.dedup();
-    let is_guess = |rule: &&str| rule.starts_with("GENERIC") || rule.starts_with("EXTRA_PATTERN");
-    let severity = if rules.iter().all(is_guess) { Severity::High } else { Severity::Critical };
+    let certainty = rules.iter().map(|rule| redact::certainty(rule)).max()?;
+    // What stands in tests and examples is seldom in use.
+    let is_example = is_below(at.path, EXAMPLES) || is_prose(at.path);
+    let severity = match (certainty, is_example) {
+        (Certainty::Sure, false) => Severity::Critical,
+        (Certainty::Sure, true) | (Certainty::Likely, false) => Severity::High,
+        (Certainty::Likely, true) => Severity::Medium,
+        (Certainty::Guess, _) => Severity::Info,
+    };
     let names = rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
-    (!rules.is_empty()).then(|| {
-        let body = format!(
+    let body = match certainty {
+        Certainty::Guess => format!(
+            "A value here was not shown to the reviewer, since its name promises a secret ({names}). If it is one, revoke it and \
+             take it from a variable or a secret store instead."
+        ),
+        Certainty::Sure | Certainty::Likely => format!(
             "A secret is committed here ({names}). Everyone who can read the repository has it, and it stays in the history \
              after the line is gone. Revoke it first, then take it from a variable or a secret store instead."
-        );
-        at.hit("secret", Family::Secret, severity, Category::Security, body)
-    })
+        ),
+    };
+    Some(at.hit("secret", Family::Secret, severity, Category::Security, body))
 }
+
+/// Folders whose secrets are made up, as a rule.
+const EXAMPLES: &[&str] = &[
+    "test",
+    "tests",
+    "spec",
+    "specs",
+    "__tests__",
+    "testdata",
+    "fixtures",
+    "examples",
+    "example",
+    "docs",
+    "samples",
+    "mocks",
+];
 
 fn hidden_characters(at: At<'_>, is_prose: bool) -> Option<Hit> {
     let text = String::from_utf8_lossy(at.content);

@@ -121,7 +121,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
             &[("curl -H \"X: Bearer Zx81kQm3Lw09vTb7Rn5c\" https://x", "Zx81kQm3Lw09vTb7Rn5c")],
             &["bearer authentication_scheme_name", "Bearer <access-token>", "bearerAuth: BearerAuthentication"],
         ),
-        PROSE,
+        &["^[A-Za-z_.:/-]+$", "^[a-z_]+=", "^(?i:error|realm|scope|resource)"],
     ),
     letting_pass(
         context(
@@ -131,7 +131,14 @@ pub(in crate::redact) static RULES: &[Rule] = &[
             &[("proxy_set_header X \"Basic Y2k6WngxOGtRbTM=\";", "Y2k6WngxOGtRbTM=")],
             &["basic understanding", "Basic authentication"],
         ),
-        PROSE,
+        &["^[A-Za-z_.:/-]+$", "^QWxhZGRpbj"],
+    ),
+    context(
+        "BASIC_AUTH_CALL",
+        &["basic_auth", "basicauth"],
+        r#"(?i)\bbasic_?auth\s*[( ]\s*["'][^"']{1,60}["']\s*,\s*["']([^"'$\s]{4,200})["']"#,
+        &[("basic_auth 'ana', 'Zx81kQm3'", "Zx81kQm3"), (".basic_auth(\"ci\", \"Lw09vTb7\")", "Lw09vTb7")],
+        &["basic_auth 'user', 'password'", ".basic_auth(username, password)"],
     ),
     context(
         "SESSION_COOKIE",

@@ -214,7 +214,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
             ],
             &["docker run -u root -p 8080:80 nginx", "psql -U app -p 5432 db", "tool -u ci -p $PW"],
         ),
-        &[r"^\d[\d.:-]*(?:/(?:tcp|udp))?$", r"^[\d.]+:\d+", r"^[./~]"],
+        &[r"^\d[\d.:-]*(?:/(?:tcp|udp))?$", r"^[\d.]+:\d+", r"^[./~]", "^[a-z]+(?:-[a-z]+)+$"],
     ),
     context(
         "USER_COMMAND_PASSWORD",

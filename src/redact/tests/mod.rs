@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod forms;
+mod linear;
 mod sides;
 mod structure;
 

@@ -1,7 +1,7 @@
 //! The folder of a run: every artifact has a name here, appears whole or not at all, and never through a link.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -31,7 +31,9 @@ const RESERVE_BYTES: usize = 64 * 1024;
 /// The folder's `.gitignore`: nothing in it is for git.
 const IGNORE_ALL: &[u8] = b"*\n";
 /// Largest artifact that is read back.
-const MAX_READ: u64 = 512 * 1024 * 1024;
+const MAX_READ: u64 = 256 * 1024 * 1024;
+
+const UNREADABLE: &str = "run the review again, or name the workdir of another run";
 
 /// The folder of a run; the only writer of files in it.
 #[derive(Debug)]
@@ -40,7 +42,28 @@ pub struct Workdir {
     dir: OwnedFd,
     engine: Arc<Engine>,
     written: Mutex<BTreeSet<String>>,
+    /// Files that this process made: all others are somebody's word.
+    made: Mutex<BTreeSet<String>>,
+    tracked: Tracked,
     closed: AtomicBool,
+}
+
+/// What git tracks in the folder. A commit can bring files with the names of artifacts; a run never does.
+#[derive(Debug, Default)]
+pub enum Tracked {
+    /// Nobody asked: nothing that this process did not make is read.
+    #[default]
+    Unknown,
+    /// The names, as git lists them.
+    Names(BTreeSet<OsString>),
+    /// Why git cannot tell.
+    NotTold(String),
+}
+
+impl<E: std::error::Error> From<Result<BTreeSet<OsString>, E>> for Tracked {
+    fn from(answer: Result<BTreeSet<OsString>, E>) -> Self {
+        answer.map_or_else(|error| Self::NotTold(crate::error::chain(&error)), Self::Names)
+    }
 }
 
 /// A file that grows line by line.
@@ -103,7 +126,15 @@ impl Workdir {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(current.join(path), flags, Mode::empty())
             .map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
-        Ok(Self { path: path.into(), dir, engine, written: Mutex::default(), closed: AtomicBool::new(true) })
+        Ok(Self {
+            path: path.into(),
+            dir,
+            engine,
+            written: Mutex::default(),
+            made: Mutex::default(),
+            tracked: Tracked::Unknown,
+            closed: AtomicBool::new(true),
+        })
     }
 
     /// Whether a run is writing here right now: somebody holds the folder's lock. Asking takes no lock.
@@ -117,7 +148,8 @@ impl Workdir {
 
     /// Whether there are traces of a run.
     pub fn has_run(&self) -> bool {
-        [Artifact::Run, Artifact::Events].iter().any(|artifact| self.read(&artifact.file_name()).is_ok())
+        let names = [Artifact::Run, Artifact::Events].map(Artifact::file_name);
+        self.list().iter().any(|(name, _)| names.contains(name))
     }
 
     /// Whether a run could use the folder; nothing is kept there.
@@ -168,7 +200,22 @@ impl Workdir {
             // Some network file systems have no locks; a run without one is better than none.
             Err(_) => {}
         }
-        Ok(Self { path: path.into(), dir, engine, written: Mutex::default(), closed: AtomicBool::new(false) })
+        Ok(Self {
+            path: path.into(),
+            dir,
+            engine,
+            written: Mutex::default(),
+            made: Mutex::default(),
+            tracked: Tracked::Unknown,
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// With what git tracks here, so that the files of an earlier run can be read.
+    #[must_use]
+    pub fn knowing(mut self, tracked: Tracked) -> Self {
+        self.tracked = tracked;
+        self
     }
 
     /// The folder as it was named.
@@ -241,28 +288,53 @@ impl Workdir {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
-                let message = format!("could not read {}", self.path.join(&name).display());
-                return Err(Error::Format(Failure::new(message).caused_by(&error)));
+                let message = format!("could not read {}: {error}", self.path.join(&name).display());
+                return Err(Error::Format(Failure::new(message).caused_by(&error).help(UNREADABLE)));
             }
         };
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
         serde_path_to_error::deserialize(&mut reader).map(Some).map_err(|error| {
-            let message = format!("{} is not an artifact this version can read", self.path.join(&name).display());
-            Error::Format(Failure::new(message).caused_by(&error))
+            let message = format!("{} is damaged, or of another version: {error}", self.path.join(&name).display());
+            Error::Format(Failure::new(message).caused_by(&error).help(UNREADABLE))
         })
     }
 
-    /// The bytes of a file in the folder; never through a link.
+    /// The bytes of a file in the folder: a regular one of a sane size, never through a link, and of an earlier run only
+    /// if no commit brought it.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        let file = rustix::fs::openat(
-            &self.dir,
-            name,
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK,
-            Mode::empty(),
-        )?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::openat(&self.dir, name, flags, Mode::empty()).map_err(|error| match error {
+            Errno::LOOP => io::Error::other("it is a symbolic link"),
+            error => error.into(),
+        })?;
+        let stat = rustix::fs::fstat(&file)?;
+        if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > MAX_READ {
+            return Err(io::Error::other(format!("it has {size} bytes; no artifact is larger than {MAX_READ}")));
+        }
+        self.check_origin(name)?;
         let mut bytes = Vec::new();
         File::from(file).take(MAX_READ).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn check_origin(&self, name: &str) -> io::Result<()> {
+        if self.made.lock().unwrap_or_else(PoisonError::into_inner).contains(name) {
+            return Ok(());
+        }
+        match &self.tracked {
+            Tracked::Names(names) if !names.contains(OsStr::new(name)) => Ok(()),
+            Tracked::Names(_) => {
+                Err(io::Error::other("git tracks it, so it came with a commit and not from a run; it is not read"))
+            }
+            Tracked::NotTold(why) => {
+                Err(io::Error::other(format!("it is not known whether a commit brought it: {why}")))
+            }
+            Tracked::Unknown => Err(io::Error::other("it is not known whether a commit brought it")),
+        }
     }
 
     /// Removes one of the run's own files, so that a stale one cannot be mistaken for new.
@@ -367,6 +439,7 @@ impl Workdir {
             let _ = rustix::fs::unlinkat(&self.dir, partial.as_str(), AtFlags::empty());
         }
         renamed?;
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         if name != RESERVE {
             self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         }
@@ -376,7 +449,11 @@ impl Workdir {
     fn append_to(&self, artifact: Artifact) -> io::Result<AppendFile> {
         let name = artifact.file_name();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let is_new = rustix::fs::statat(&self.dir, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).is_err();
         let file = rustix::fs::openat(&self.dir, name.as_str(), flags, Mode::from_raw_mode(0o644))?;
+        if is_new {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        }
         self.written.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
         Ok(AppendFile(File::from(file)))
     }

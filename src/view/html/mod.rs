@@ -207,6 +207,7 @@ fn cover(coverage: &Coverage) -> Vec<Stretch> {
         ("cut", coverage.hunks_cut),
         ("ignored", coverage.hunks_ignored),
         ("dropped", coverage.hunks_dropped),
+        ("binary", coverage.hunks_binary),
         ("unavailable", coverage.hunks_unavailable),
     ];
     let all = coverage.hunks_total.max(1);

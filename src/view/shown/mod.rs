@@ -429,7 +429,7 @@ pub(super) fn coverage(shown: &Shown) -> String {
         "{} of {} in {} of {}",
         thousands(coverage.hunks_sent),
         counted(coverage.hunks_total, "hunk"),
-        thousands(files.final_files),
+        thousands(files.final_files.saturating_sub(coverage.hunks_binary)),
         counted(files.original_files, "file")
     )
 }
@@ -443,6 +443,7 @@ pub(super) fn left_out(shown: &Shown) -> LeftOut {
         (coverage.hunks_ignored, "ignored by configuration"),
         (coverage.hunks_unavailable, "not to be had from GitLab"),
     ];
+    let binary = (coverage.hunks_binary > 0).then(|| counted(coverage.hunks_binary, "binary file"));
     let sums =
         sums.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{} {why}", counted(*count, "hunk")));
     let cut = report
@@ -453,11 +454,20 @@ pub(super) fn left_out(shown: &Shown) -> LeftOut {
         .ignored_paths
         .iter()
         .map(|path| LeftOutItem { path: Some(one_line(path)), why: "ignored by configuration".to_owned() });
-    let listed = (report.items.len() + report.ignored_paths.len()) as u64;
+    let binaries: Vec<LeftOutItem> = coverage
+        .not_reviewed
+        .iter()
+        .filter(|file| file.why == crate::contracts::LeftOut::Binary)
+        .map(|file| LeftOutItem {
+            path: Some(one_line(&file.path)),
+            why: "binary: there is no text to review".to_owned(),
+        })
+        .collect();
+    let listed = (report.items.len() + report.ignored_paths.len() + binaries.len()) as u64;
     LeftOut {
-        sums: sums.collect(),
-        items: cut.chain(ignored).collect(),
-        unlisted: (report.items_total + report.ignored_total).saturating_sub(listed),
+        sums: sums.chain(binary).collect(),
+        unlisted: (report.items_total + report.ignored_total + coverage.hunks_binary).saturating_sub(listed),
+        items: cut.chain(binaries).chain(ignored).collect(),
     }
 }
 
