@@ -260,6 +260,7 @@ mod tests {
             change_anchor: None,
             suggested_patch: None,
             unplaced: None,
+            look: None,
         }
     }
 

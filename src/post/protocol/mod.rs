@@ -226,7 +226,7 @@ struct Late {
 /// A claim, or why there is none.
 enum Claimed {
     Note { id: u64, posted: bool },
-    Lost(SeenClaim),
+    Lost(Box<SeenClaim>),
     Failed(Trouble),
 }
 
@@ -352,12 +352,12 @@ impl<F: Forge> Delivery<'_, F> {
                     }
                 }
                 match self.better(seen) {
-                    Some(better) => Claimed::Lost(better),
+                    Some(better) => Claimed::Lost(Box::new(better)),
                     None => Claimed::Note { id, posted: true },
                 }
             }
             Err(trouble) => match self.better(seen) {
-                Some(better) => Claimed::Lost(better),
+                Some(better) => Claimed::Lost(Box::new(better)),
                 None => Claimed::Failed(trouble),
             },
         }

@@ -271,7 +271,7 @@ impl Sending<'_> {
                     && note.author_id == self.site.author
                     && !note.resolved
             };
-            if said.len() != 1 || !said.iter().any(|note| is_own(note)) {
+            if said.len() != 1 || !said.iter().any(is_own) {
                 continue;
             }
             match self.client.resolve(&planned.discussion_id, planned.note_id, true).await {

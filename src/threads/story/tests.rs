@@ -25,6 +25,7 @@ fn finding(line: u32, severity: Severity, body: &str) -> Finding {
         change_anchor: None,
         suggested_patch: None,
         unplaced: None,
+        look: None,
     }
 }
 
