@@ -144,13 +144,15 @@ impl Work<'_> {
             return;
         }
         let Some(text) = text(raw) else { return };
-        if self.tree.is_commit() && entry.is_clean() {
+        // A value that was learned since may stand in a file that held none before.
+        let known = self.tree.engine().known_count();
+        if self.tree.is_commit() && entry.is_clean(known) {
             self.take_lines(place, &text, &[], pattern, part);
             return;
         }
         let redacted = self.tree.engine().redact_file(&entry.name, &text);
         if redacted.removed.is_empty() {
-            entry.set_clean();
+            entry.set_clean(known);
         }
         self.take_lines(place, redacted.text.as_str(), &redacted.removed, pattern, part);
     }

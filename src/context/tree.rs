@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -42,8 +42,8 @@ pub(super) struct Entry {
     /// Bytes; a working tree's are looked up when they are asked for.
     size: Option<u64>,
     key: Key,
-    /// Nothing had to be removed from it; what a commit holds does not change.
-    clean: AtomicBool,
+    /// Nothing had to be removed from it when so many values were known, plus one; what a commit holds does not change.
+    clean: AtomicUsize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,13 +151,13 @@ impl Tree {
 }
 
 impl Entry {
-    /// Known to hold nothing that is removed.
-    pub(super) fn is_clean(&self) -> bool {
-        self.clean.load(Ordering::Relaxed)
+    /// Known to hold nothing that is removed, by an engine that knows so many values.
+    pub(super) fn is_clean(&self, known: usize) -> bool {
+        self.clean.load(Ordering::Relaxed) == known + 1
     }
 
-    pub(super) fn set_clean(&self) {
-        self.clean.store(true, Ordering::Relaxed);
+    pub(super) fn set_clean(&self, known: usize) {
+        self.clean.store(known + 1, Ordering::Relaxed);
     }
 }
 
@@ -292,7 +292,7 @@ fn entry(mode: &str, path: &[u8], size: Option<u64>, key: Key, engine: &Engine) 
     ours.then(|| {
         let path = String::from_utf8_lossy(path).replace(char::is_control, "\u{FFFD}");
         let name = engine.redact_file("", &path).text.into_string();
-        Entry { name, kind, size, key, clean: AtomicBool::new(false) }
+        Entry { name, kind, size, key, clean: AtomicUsize::new(0) }
     })
 }
 

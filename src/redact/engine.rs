@@ -203,6 +203,11 @@ impl Engine {
         FileRedaction { text: text_of(again::replace(bytes, &spans)), removed }
     }
 
+    /// How many values it knows by now: it never forgets one.
+    pub fn known_count(&self) -> usize {
+        self.memory.read().unwrap_or_else(PoisonError::into_inner).values.len()
+    }
+
     /// Adds removals to the record of an output.
     pub fn count_removed<'a>(&self, output: Output, rules: impl IntoIterator<Item = &'a str>) {
         let mut audit = self.audit.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,11 +16,17 @@ const JOB_TOKEN: &str = "synthetic-job-token-8812-zz";
 
 /// A branch with a change, and around it what a model must not get.
 fn checkout() -> Sandbox {
-    let sandbox = Sandbox::with_change();
+    let sandbox = Sandbox::new();
     sandbox.write("src/helper.py", "def helper():\n    return 'what-the-model-may-see'\n");
     sandbox.write("config/prod.env", format!("HOST=db\nGITLAB_TOKEN={TOKEN}\nJOB={JOB_TOKEN}\n"));
     symlink("/etc/passwd", sandbox.repo().join("passwd")).unwrap();
     sandbox.commit("the code around it");
+    sandbox.git(&["checkout", "-q", "-b", "topic"]);
+    sandbox.write(
+        "src/app.py",
+        "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n",
+    );
+    sandbox.commit("add three");
     sandbox.write(".env", "UNTRACKED=untracked-content\n");
     std::fs::write(sandbox.root().join("outside.txt"), "outside-content\n").unwrap();
     sandbox

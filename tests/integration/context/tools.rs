@@ -147,6 +147,21 @@ async fn a_search_sees_the_redacted_text_only() {
 }
 
 #[tokio::test]
+async fn a_value_that_is_learned_later_is_not_found_in_a_file_that_was_clean_before() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "ordinary-until-now-3321 is a word\n");
+    sandbox.commit("a word");
+    let engine = super::support::engine();
+    let head = sandbox.git(&["rev-parse", "HEAD"]);
+    let git = git(&sandbox, &sandbox.repo());
+    let tree = diffsan::context::Tree::of_commit(&git, head.trim(), std::sync::Arc::clone(&engine)).await.unwrap();
+    let search = || ask(&tree, "search", json!({"pattern": "ordinary-until"})).text;
+    assert!(search().starts_with("notes.txt:1: ordinary"));
+    engine.learn("ordinary-until-now-3321");
+    assert!(search().starts_with("No line matches"), "{}", search());
+}
+
+#[tokio::test]
 async fn hits_are_counted_and_capped() {
     let sandbox = Sandbox::new();
     for file in 0..30 {
