@@ -47,7 +47,6 @@ pub(crate) struct Note {
     pub(crate) internal: bool,
     pub(crate) serial: u64,
     pub(crate) resolved_by: Option<u64>,
-    pub(crate) internal: bool,
 }
 
 /// A comment that only its author sees.
@@ -204,7 +203,6 @@ impl Store {
             internal: false,
             serial: self.serial,
             resolved_by: None,
-            internal: false,
         }
     }
 
