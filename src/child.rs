@@ -1,5 +1,8 @@
 //! Child processes that are alive, so that none of them outlives the run: a guard kills its process group when it is
 //! dropped, and [`kill_all`] kills every group at once for the ways out on which nothing is dropped.
+//!
+//! What leaves its group keeps the mark in its environment. What clears that too loses its parent sooner or later, and on
+//! Linux the next one is diffsan ([`adopt`]): such orphans belong to nobody else and are ended with the child.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,7 +58,24 @@ pub fn kill_all() -> bool {
     for (group, tag) in live.iter() {
         signal(*group, tag.as_deref(), Signal::KILL);
     }
-    !live.is_empty()
+    let any = !live.is_empty();
+    drop(live);
+    if any {
+        end_orphans(&BTreeMap::new());
+    }
+    any
+}
+
+/// Makes diffsan the parent of what its children leave behind, where the system knows such a thing.
+pub fn adopt() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Makes diffsan's memory and its environment unreadable to other processes of the same user: a job's tokens are in it.
+pub fn make_unreadable() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Keeps other processes of the same user from reading this one's memory and environment, where the system can (Linux). An
@@ -98,15 +118,26 @@ impl Guard {
         signal(self.group, self.tag.as_deref(), Signal::TERM);
     }
 
-    /// Ends the group.
+    /// Ends the group, and what left it.
     pub fn kill(&self) {
         signal(self.group, self.tag.as_deref(), Signal::KILL);
+        end_orphans(&self.others());
+    }
+
+    /// The other groups that are alive.
+    fn others(&self) -> BTreeMap<u32, Option<String>> {
+        let mut others = live().clone();
+        others.remove(&self.group);
+        others
     }
 
     /// Whether something of it still runs. The dead that nobody has buried yet do not count: some containers' first
     /// process takes its time for that.
     pub fn is_alive(&self) -> bool {
         let tag = self.tag.as_deref().map(needle);
+        if !orphans(&self.others()).is_empty() {
+            return true;
+        }
         match processes() {
             Some(mut processes) => processes.any(|(_, folder)| {
                 let tagged = tag.as_ref().is_some_and(|needle| carries(&folder, needle));
@@ -125,8 +156,7 @@ impl Drop for Guard {
 }
 
 fn enlist(pid: u32, tag: Option<String>) -> Guard {
-    let mut live = live();
-    live.insert(pid, tag.clone());
+    live().insert(pid, tag.clone());
     let guard = Guard { group: pid, tag };
     if OVER.load(Ordering::SeqCst) {
         guard.kill();
@@ -152,6 +182,54 @@ fn signal(group: u32, tag: Option<&str>, signal: Signal) {
             let _ = pidfd_send_signal(handle, signal);
         }
     }
+}
+
+/// Ends what was left behind by nobody in `others`, and what that leaves behind in turn.
+fn end_orphans(others: &BTreeMap<u32, Option<String>>) {
+    const GENERATIONS: usize = 64;
+    for _ in 0..GENERATIONS {
+        let orphans = orphans(others);
+        for pid in &orphans {
+            let _ = rustix::process::kill_process(*pid, Signal::KILL);
+            let _ = rustix::process::waitpid(Some(*pid), rustix::process::WaitOptions::NOHANG);
+        }
+        if orphans.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Processes that lost their parent and were given to diffsan. The system gives them to its first thread, which starts no
+/// child of its own that is not on the list.
+fn orphans(others: &BTreeMap<u32, Option<String>>) -> Vec<Pid> {
+    let own = rustix::process::getpid().as_raw_nonzero();
+    let children = fs::read_to_string(format!("/proc/self/task/{own}/children")).unwrap_or_default();
+    let needles: Vec<_> = others.values().flatten().map(|tag| needle(tag)).collect();
+    let belongs = |pid: &Pid| {
+        let folder = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+        is_leader(pid)
+            || others.keys().any(|group| is_member(&folder, *group))
+            || needles.iter().any(|needle| carries(&folder, needle))
+    };
+    let is_dead = |pid: &Pid| {
+        let dead = is_zombie(&PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero())));
+        if dead {
+            let _ = rustix::process::waitpid(Some(*pid), rustix::process::WaitOptions::NOHANG);
+        }
+        dead
+    };
+    let pids = children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+    pids.filter(|pid| !belongs(pid) && !is_dead(pid)).collect()
+}
+
+/// Whether a process is a child that diffsan started itself.
+fn is_leader(pid: &Pid) -> bool {
+    u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| live().contains_key(&pid))
+}
+
+fn is_zombie(folder: &Path) -> bool {
+    let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 fn leader(group: u32) -> Option<Pid> {

@@ -175,6 +175,7 @@ async fn version(program: &Path, place: &Place) -> Option<String> {
         job: None,
         max_output: 4096,
         done: None,
+        linger: Duration::ZERO,
     };
     let finished = process::run(&spec, &|_| {}).await.ok().filter(|finished| finished.exit_code == Some(0))?;
     let line = String::from_utf8_lossy(&finished.stdout).lines().next()?.trim().to_owned();

@@ -172,6 +172,9 @@ fn place(args: &ReviewArgs, env: Environment, engine: &Arc<Engine>) -> Result<Pl
 fn record(args: &ReviewArgs, task: &Task) -> u8 {
     let env = Environment::read();
     let console = Console::new(style(&args.common, &env, None));
+    if env.get("GITLAB_CI").is_some() {
+        diffsan::child::make_unreadable();
+    }
     silence_panics();
     if policy::is_job(args, &env) {
         diffsan::child::hide_self();
@@ -237,6 +240,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
             // The stage sees its child end, records that and clears up after it.
             let _ = tokio::time::timeout(AFTERMATH, stages).await;
         }
+        pipeline::remove_rooms();
     }
     let failed = outcome.as_ref().err().map(|error| (error.info(&run.engine), error.exit_code()));
     let record = run.finish(outcome);

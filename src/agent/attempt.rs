@@ -14,6 +14,7 @@ use super::ask::{Question, Request, exhausted};
 use super::login::{self, Login, Own};
 use super::probe;
 use super::process::{self, Deadline, Finished, Spec};
+use super::reason::{self, Reason};
 use super::record::{Recorder, Used};
 use super::room::{self, Room};
 use super::{Agent, Left, Reading, Start, Trouble};
@@ -25,6 +26,10 @@ use crate::validate::{self, Form, ParseProblems, Parsed, Reply, Shown};
 
 /// Most bytes a program may write to one of its outputs.
 const MAX_OUTPUT: usize = 8 * 1024 * 1024;
+/// Time a program may take to exit after its result is complete.
+const LINGER: Duration = Duration::from_secs(3);
+/// Likewise for one that may still add to it.
+const LINGER_OF_ANY: Duration = Duration::from_secs(5);
 /// Most characters of a program's words in an error.
 const MAX_SAID: usize = 1_500;
 /// Most characters of its last line in a message.
@@ -46,7 +51,7 @@ pub(super) async fn ask<T: Reply>(
         recorder.version(launch.version.as_deref());
     }
     recorder.started(schema, &launch.words, launch.env.iter().map(|(name, _)| name.as_os_str()))?;
-    let finished = run(request, &launch, prompt, job_ends).await?;
+    let finished = run(request, question, &launch, prompt, job_ends).await?;
     let file = match agent.answer_file {
         Some(name) => launch.room.read(name, MAX_OUTPUT).map_err(|error| no_room(agent, &error))?,
         None => None,
@@ -56,7 +61,7 @@ pub(super) async fn ask<T: Reply>(
     let (requests, enveloped) = (reading.requests.clone(), reading.enveloped);
     let usage = reading.usage.clone();
     request.purse.spend(usage.cost_usd);
-    let judged = judge(request, question, &finished, reading).map_err(|ended| advise(agent, &launch.login, ended));
+    let judged = judge(request, question, &launch.login, &finished, reading);
     recorder.finished(number, &finished, Used { usage, requests }, enveloped, &judged)?;
     match judged {
         Ok(parsed) => Ok(Ok(parsed.output)),
@@ -171,9 +176,24 @@ fn hand_login(start: &mut Start<'_>, ci: bool) -> Result<()> {
     Ok(())
 }
 
-async fn run(request: &Request<'_>, launch: &Launch, prompt: &Redacted, job_ends: Option<Instant>) -> Result<Finished> {
+async fn run<T: Reply>(
+    request: &Request<'_>,
+    question: &Question<'_, T>,
+    launch: &Launch,
+    prompt: &Redacted,
+    job_ends: Option<Instant>,
+) -> Result<Finished> {
     let Request { agent, config, events, .. } = *request;
     let args: Vec<OsString> = launch.words.iter().skip(1).map(OsString::from).collect();
+    // A program that nobody knows is done when it has printed an answer that holds.
+    let done = |stdout: &[u8]| match agent.done {
+        Some(done) => done(stdout),
+        None => {
+            stdout.trim_ascii_end().ends_with(b"}")
+                && std::str::from_utf8(stdout)
+                    .is_ok_and(|text| validate::read(text, question.form, &Shown::default()).is_ok())
+        }
+    };
     let seconds = |count: std::num::NonZeroUsize| Duration::from_secs(count.get() as u64);
     let spec = Spec {
         program: &launch.program,
@@ -185,7 +205,8 @@ async fn run(request: &Request<'_>, launch: &Launch, prompt: &Redacted, job_ends
         idle: agent.reports_progress.then(|| seconds(config.agent.idle_seconds)),
         job: job_ends.map(|end| end.saturating_duration_since(Instant::now())),
         max_output: MAX_OUTPUT,
-        done: agent.done,
+        done: Some(&done),
+        linger: if agent.done.is_some() { LINGER } else { LINGER_OF_ANY },
     };
     let beat = |elapsed: Duration| {
         events.emit(Event::AgentHeartbeat { agent: agent.kind, elapsed_ms: super::record::millis(elapsed) });
@@ -218,6 +239,7 @@ fn read(agent: &Agent, finished: &Finished, file: Option<&[u8]>) -> Reading {
 fn judge<T: Reply>(
     request: &Request<'_>,
     question: &Question<'_, T>,
+    login: &Login,
     finished: &Finished,
     reading: Reading,
 ) -> Result<Parsed<T>, Ended> {
@@ -235,8 +257,11 @@ fn judge<T: Reply>(
         Err(Trouble::Unusable(why)) => Err(Ended::Invalid(problem(engine, &why))),
         Err(Trouble::Refused(why)) => Err(Ended::Refused(problem(engine, &why))),
         Err(Trouble::Failed(said)) => {
-            let (how, help) = exited(finished);
-            let failure = failure(agent, engine, &how, &said).help(help);
+            let reason = reason::find(&said);
+            let (how, otherwise) = exited(finished);
+            let what = reason.map_or(how, |reason| reason.what(request.config.agent.model.as_deref()));
+            let failure = failure(agent, engine, &what, &said).help(advice(agent, login, reason, otherwise));
+            let failure = if reason.is_some_and(Reason::passes) { failure.retryable() } else { failure };
             Err(Ended::Failed(match finished.exit_code {
                 Some(code) => failure.with("exit_code", code),
                 None => failure,
@@ -245,17 +270,16 @@ fn judge<T: Reply>(
     }
 }
 
-/// Says which key to set where a program failed that nothing logs in.
-fn advise(agent: &Agent, login: &Login, ended: Ended) -> Ended {
-    let keys = agent.keys.join(" or ");
-    match (ended, login) {
-        (Ended::Failed(failure), Login::None) if !agent.keys.is_empty() => {
-            Ended::Failed(failure.help(format!("{login}: set {keys}, if its model server wants one")))
+/// What to do about a failure: as its reason says, and what is known of the login.
+fn advice(agent: &Agent, login: &Login, reason: Option<Reason>, otherwise: &str) -> String {
+    let about_login = matches!(reason, Some(Reason::NotLoggedIn | Reason::KeyRefused) | None);
+    match (login, reason) {
+        (Login::Expired(_), _) if about_login => {
+            format!("{login}: start `{}` once to renew it, or set {}", agent.name(), agent.keys.join(" or "))
         }
-        (Ended::Failed(failure), Login::Expired(_)) => {
-            Ended::Failed(failure.help(format!("{login}: start `{}` once to renew it, or set {keys}", agent.name())))
-        }
-        (ended, _) => ended,
+        (Login::None, None) if !agent.keys.is_empty() => format!("{otherwise}; {login}"),
+        (_, Some(reason)) => reason.help(agent),
+        (_, None) => otherwise.to_owned(),
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) const AGENT: Agent = Agent {
 const CATALOGUE_FILE: &str = "codex-models.json";
 const SCHEMA_FILE: &str = "codex-output-schema.json";
 const ANSWER_FILE: &str = "codex-output.json";
+/// What it says of a server that cannot be reached, again and again.
+const WAITING: &str = "waiting for network";
 /// Key for `agent.proxy_url`.
 const PROXY_KEY: &str = "DIFFSAN_OPENAI_API_KEY";
 
@@ -188,9 +190,13 @@ fn login(own: &Own) -> Option<(Login, Handed)> {
     Some((Login::File(path), Handed::file(".codex/auth.json", file.to_string())))
 }
 
-/// The turn is over.
+/// The turn is over, or will never be: codex waits for its server for as long as it lives.
 fn is_done(stdout: &[u8]) -> bool {
+    const PATIENCE: usize = 3;
     let text = String::from_utf8_lossy(stdout);
+    if text.lines().rev().take_while(|line| line.contains(WAITING)).count() >= PATIENCE {
+        return true;
+    }
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     matches!(last.and_then(|line| serde_json::from_str(line).ok()), Some(Line::Completed { .. } | Line::Failed { .. }))
 }
@@ -295,6 +301,9 @@ fn read(left: &Left<'_>) -> Reading {
     }
     // It writes the file at its very end, which may be what it never came to.
     let file = left.file.or(message.as_deref().filter(|_| left.lingered));
+    if let Some(waited) = warned.take_if(|warned| left.lingered && warned.contains(WAITING)) {
+        failed = failed.or(Some(waited));
+    }
     let answer = match (left.exit_code, failed, file) {
         (Some(0), None, Some(text)) if !text.trim().is_empty() => Ok(text.to_owned()),
         (Some(0), None, Some(_)) => {

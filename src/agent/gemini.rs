@@ -164,15 +164,17 @@ struct Tokens {
 
 fn read(left: &Left<'_>) -> Reading {
     let envelope: Option<Envelope> = serde_json::from_str(left.stdout.trim()).ok();
-    let mut usage = TokenUsage::default();
+    let (mut usage, mut requests) = (TokenUsage::default(), Vec::new());
     for model in envelope.iter().flat_map(|envelope| envelope.stats.models.values()) {
-        usage.add(&TokenUsage {
+        let used = TokenUsage {
             input_tokens: model.tokens.prompt,
             cached_input_tokens: model.tokens.cached,
             output_tokens: model.tokens.candidates,
             reasoning_tokens: model.tokens.thoughts,
             cost_usd: None,
-        });
+        };
+        usage.add(&used);
+        requests.push(used);
     }
     let enveloped = envelope.is_some();
     let answer = match (left.exit_code, envelope) {
@@ -184,12 +186,12 @@ fn read(left: &Left<'_>) -> Reading {
         (Some(0), None) => Ok(left.stdout.to_owned()),
         _ => Err(Trouble::Failed(error_in(left.stderr).unwrap_or_else(|| left.said()))),
     };
-    Reading { answer, enveloped, usage, requests: Vec::new() }
+    Reading { answer, enveloped, usage, requests }
 }
 
 /// Its last words are a JSON object after a stack trace.
 fn error_in(stderr: &str) -> Option<String> {
-    let at = stderr.rfind("\n{")?;
+    let at = stderr.rfind("\n{").or_else(|| stderr.starts_with('{').then_some(0))?;
     let envelope: Envelope = serde_json::from_str(stderr.get(at..)?.trim()).ok()?;
     envelope.error.map(|error| error.message)
 }
@@ -210,6 +212,7 @@ mod tests {
             (0, r#"{"error":{"message":"bad"}}"#, "", Err(Trouble::Failed("bad".into()))),
             (145, "", trace, Err(Trouble::Failed("bad key".into()))),
             (42, "", "no input", Err(Trouble::Failed("no input".into()))),
+            (41, "", "{\n  \"error\": {\"message\": \"no key\"}\n}\n", Err(Trouble::Failed("no key".into()))),
         ];
         for (code, stdout, stderr, want) in cases {
             let got = read(&Left { exit_code: Some(*code), lingered: false, stdout, stderr, file: None }).answer;

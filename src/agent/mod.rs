@@ -16,6 +16,7 @@ mod login;
 mod opencode;
 mod probe;
 pub mod process;
+mod reason;
 mod record;
 mod room;
 mod system;

@@ -219,16 +219,21 @@ struct FailedData {
 }
 
 fn read(left: &Left<'_>) -> Reading {
-    let mut usage = TokenUsage::default();
+    let (mut usage, mut requests) = (TokenUsage::default(), Vec::new());
     let (mut texts, mut reason, mut failed) = (Vec::new(), String::new(), None);
     for line in left.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match line {
             Line::Text { part } => texts.push(part.text),
             Line::StepFinish { part } => {
                 usage.add(&part.usage());
+                requests.push(part.usage());
                 reason = part.reason;
             }
             Line::Error { error } if error.data.message.is_empty() => failed = Some(error.name),
+            Line::Error { error } if error.data.message.starts_with("Unexpected server error") => {
+                failed =
+                    Some(format!("{} (it says so of a model or provider that it does not know)", error.data.message));
+            }
             Line::Error { error } => failed = Some(error.data.message),
             Line::Other => {}
         }
@@ -241,7 +246,7 @@ fn read(left: &Left<'_>) -> Reading {
         (Some(0), None) => Ok(texts.join("\n")),
         (_, failed) => Err(Trouble::Failed(failed.unwrap_or_else(|| left.said()))),
     };
-    Reading { answer, enveloped: true, usage, requests: Vec::new() }
+    Reading { answer, enveloped: true, usage, requests }
 }
 
 impl Step {

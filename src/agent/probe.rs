@@ -195,6 +195,7 @@ async fn say(program: &Path, argv: &Argv, args: &[&str], env: &Environment, room
         job: None,
         max_output: MAX_OUTPUT,
         done: None,
+        linger: Duration::ZERO,
     };
     let finished = process::run(&spec, &|_| {}).await.ok().filter(|finished| finished.exit_code == Some(0))?;
     String::from_utf8(finished.stdout).ok()

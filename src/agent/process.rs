@@ -18,8 +18,6 @@ use crate::run::clock;
 
 /// Time between asking a group to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
-/// Time a program may take to exit after its result is complete.
-const LINGER: Duration = Duration::from_secs(3);
 /// Time the outputs may stay open after the program itself has ended.
 const DRAIN: Duration = Duration::from_millis(500);
 /// Time to wait for killed processes to be gone.
@@ -30,8 +28,10 @@ const BEAT: Duration = Duration::from_secs(30);
 pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 const CHUNK: usize = 64 * 1024;
 
+/// Says whether an output is complete.
+pub type Done<'a> = dyn Fn(&[u8]) -> bool + Send + Sync + 'a;
+
 /// What to run, and how far.
-#[derive(Debug)]
 pub struct Spec<'a> {
     pub program: &'a Path,
     pub args: &'a [OsString],
@@ -49,7 +49,15 @@ pub struct Spec<'a> {
     /// Most bytes on either output.
     pub max_output: usize,
     /// Says that stdout holds the whole result, so that a program that stays around is not waited for.
-    pub done: Option<fn(&[u8]) -> bool>,
+    pub done: Option<&'a Done<'a>>,
+    /// Time it may take to exit by itself then.
+    pub linger: Duration,
+}
+
+impl std::fmt::Debug for Spec<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spec").field("program", &self.program).field("args", &self.args).finish_non_exhaustive()
+    }
 }
 
 /// Which clock ran out.
@@ -126,6 +134,9 @@ pub async fn run(spec: &Spec<'_>, beat: &(dyn Fn(Duration) + Send + Sync)) -> io
 }
 
 fn spawn(spec: &Spec<'_>, tag: &str) -> io::Result<Child> {
+    child::adopt();
+    // What diffsan inherited from whoever started it is not the child's.
+    close_fds::set_fds_cloexec_threadsafe(3, &[]);
     Command::new(spec.program)
         .args(spec.args)
         .env_clear()
@@ -224,6 +235,7 @@ struct Watch<'a> {
     idle: Option<Duration>,
     last_heard: Instant,
     next_beat: Instant,
+    linger: Duration,
     phase: Phase,
     phase_ends: Instant,
     timed_out: Option<Deadline>,
@@ -242,6 +254,7 @@ impl<'a> Watch<'a> {
             idle: spec.idle.map(|idle| idle.min(LONGEST)),
             last_heard: start,
             next_beat: start + BEAT,
+            linger: spec.linger,
             phase: Phase::Running,
             phase_ends: start,
             timed_out: None,
@@ -254,7 +267,7 @@ impl<'a> Watch<'a> {
         self.phase = phase;
         self.phase_ends = Instant::now()
             + match phase {
-                Phase::Complete => LINGER,
+                Phase::Complete => self.linger,
                 Phase::Exited => DRAIN,
                 Phase::Terminated => GRACE,
                 Phase::Killed => GONE,

@@ -17,6 +17,7 @@ mod path;
 pub mod private;
 
 pub use parse::{ParseError, ParseReason};
+pub(crate) use path::unquoted;
 
 /// A parsed unified diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

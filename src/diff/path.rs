@@ -9,6 +9,11 @@ pub(super) type Pair = (Option<String>, Option<String>);
 const PREFIXES: [(&[u8], &[u8]); 6] =
     [(b"a/", b"b/"), (b"i/", b"w/"), (b"c/", b"i/"), (b"c/", b"w/"), (b"o/", b"w/"), (b"1/", b"2/")];
 
+/// A path in C-style quotes, as git prints one that is not plain ASCII.
+pub(crate) fn unquoted(text: &str) -> Option<String> {
+    unquote(text.as_bytes()).map(|name| lossy(&name))
+}
+
 /// What follows `rename from ` and the like: a path without a prefix, maybe quoted.
 pub(super) fn bare(text: &[u8]) -> String {
     lossy(&unquote(text).unwrap_or(Cow::Borrowed(text)))

@@ -155,6 +155,11 @@ impl About<'_> {
     }
 }
 
+/// Removes what an agent was given, where nobody came to it: a login may be in it.
+pub fn remove_rooms() {
+    agent::remove_rooms();
+}
+
 /// Ends every child that still runs; called when the run ends early. True when there was one.
 pub fn stop_children() -> bool {
     crate::child::kill_all()

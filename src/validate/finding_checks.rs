@@ -209,8 +209,10 @@ fn a_quote_decides_the_line() {
         (12, "return gateway.charge(card)", Some(Side::Old), (12, 12), &[]),
         (52, "check(charge)", Some(Side::Old), (51, 51), &[CheckCode::LineCorrected]),
         (52, "-    check(charge)", Some(Side::Old), (51, 51), &[CheckCode::LineCorrected]),
-        (15, "except Timeout:", Some(Side::New), (14, 14), &[CheckCode::LineCorrected]),
-        (60, "except Timeout:", Some(Side::New), (54, 54), &[CheckCode::LineCorrected]),
+        // It stands on 14 and on 54: being nearer proves nothing.
+        (15, "except Timeout:", None, (15, 15), &[CheckCode::QuoteAmbiguous]),
+        (60, "except Timeout:", None, (60, 60), &[CheckCode::QuoteAmbiguous]),
+        (54, "except Timeout:", Some(Side::New), (54, 54), &[]),
         (82, "log()", None, (82, 82), &[CheckCode::QuoteAmbiguous]),
         (81, "log()", Some(Side::New), (81, 81), &[]),
         (12, "nothing like this", None, (12, 12), &[CheckCode::QuoteNotFound]),
@@ -240,6 +242,26 @@ fn a_quoted_range_moves_with_its_quote_and_stays_in_its_hunk() {
 fn a_quote_without_a_usable_line_must_stand_in_one_place_only() {
     assert_eq!(outcome(quoting("src/pay.py", 0, "log()")).3.last(), Some(&CheckCode::QuoteAmbiguous));
     assert_eq!(outcome(quoting("src/pay.py", 0, "b = 2")).2, (82, 82));
+}
+
+#[test]
+fn an_anchor_tells_which_of_two_equal_lines_is_meant() {
+    let id = id_at("src/pay.py", 81);
+    let text = |line| AgentFinding { change_anchor: Some(id.clone()), ..quoting("src/pay.py", line, "b = 2") };
+    assert_eq!(outcome(text(40)).2, (82, 82));
+}
+
+#[test]
+fn a_path_in_gits_quotes_or_in_another_unicode_form_is_the_same_path() {
+    let text = "diff --git \"a/caf\\303\\251.py\" \"b/caf\\303\\251.py\"\n--- \"a/caf\\303\\251.py\"\n+++ \"b/caf\\303\\251.py\"\n@@ -1 +1 @@\n-a\n+b\n";
+    let diff = Diff::parse(text.as_bytes()).unwrap();
+    for path in ["caf\u{e9}.py", "cafe\u{301}.py", "\"caf\\303\\251.py\"", "\"b/caf\\303\\251.py\"", "./cafe\u{301}.py"]
+    {
+        let output = AgentReviewOutput { summary_markdown: "s".into(), findings: vec![finding(path, 1, 1)] };
+        let checked = check(output, &diff, &anchors(&diff), Anchoring::Advisory, None);
+        assert_eq!(checked.findings[0].path, "caf\u{e9}.py", "{path}");
+        assert_eq!(checked.findings[0].unplaced, None, "{path}");
+    }
 }
 
 #[test]

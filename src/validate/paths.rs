@@ -1,5 +1,7 @@
 //! Paths as agents write them, made into paths as the diff has them.
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
 use super::findings::{clip, note};
 use crate::contracts::{CheckCode, CheckNote};
 use crate::diff::Diff;
@@ -9,7 +11,10 @@ pub(super) fn normalise(path: &str, diff: &Diff<'_>, checkout_prefix: Option<&st
     if let Some(file) = diff.file(path) {
         return Ok(file.path().to_owned());
     }
-    let mut path = path.trim().trim_matches(['`', '"', '\'']).to_owned();
+    let mut path = match crate::diff::unquoted(path.trim().trim_matches('`')) {
+        Some(unquoted) => unquoted,
+        None => path.trim().trim_matches(['`', '"', '\'']).to_owned(),
+    };
     if path.contains('\\') && !path.contains('/') {
         path = path.replace('\\', "/");
     }
@@ -28,12 +33,29 @@ pub(super) fn normalise(path: &str, diff: &Diff<'_>, checkout_prefix: Option<&st
     if let Some(file) = tries.iter().find_map(|name| diff.file(name)) {
         return Ok(file.path().to_owned());
     }
+    if let Some(path) = tries.iter().find_map(|name| composed(name, diff)) {
+        return Ok(path);
+    }
     let has_folder = |prefix: &str| diff.files.iter().any(|file| file.path().starts_with(prefix));
     let bare = ["a/", "b/"].into_iter().find_map(|prefix| {
         let bare = plain.strip_prefix(prefix)?;
         (!has_folder(prefix)).then_some(bare)
     });
     Ok(printable(bare.unwrap_or(&plain), 1_000))
+}
+
+/// The one file whose path is the same text in another Unicode form: `é` as one character or as two.
+fn composed(path: &str, diff: &Diff<'_>) -> Option<String> {
+    if path.is_ascii() {
+        return None;
+    }
+    let nfc = ComposingNormalizerBorrowed::new_nfc();
+    let path = nfc.normalize(path);
+    let mut same = diff.files.iter().filter(|file| nfc.normalize(file.path()) == path);
+    match (same.next(), same.next()) {
+        (Some(file), None) => Some(file.path().to_owned()),
+        _ => None,
+    }
 }
 
 /// A path that can be shown: one line, no control characters, not endless.

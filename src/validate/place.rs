@@ -186,7 +186,7 @@ impl<'a> Shown<'a> {
         Self { spots, by_text }
     }
 
-    /// The line that a quote is: the same text, nearest to the claim.
+    /// The line that a quote is: the same text, among the claimed lines or the only one. Nearness proves nothing.
     fn quoted(&self, quote: &str, claim: Option<Range>, block: Option<&AnchorEntry>) -> Result<Spot<'a>, CheckNote> {
         let line = quote.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let mut found: Vec<_> = self.matching(line).into_iter().map(|index| self.spots[index]).collect();
@@ -205,12 +205,16 @@ impl<'a> Shown<'a> {
             (away(spot), kind)
         };
         found.sort_by_key(rank);
+        // A line that is still there is meant rather than one that is gone.
+        let standing = found.iter().filter(|spot| spot.kind != LineKind::Removed).count();
         match found[..] {
             [] => Err(note(CheckCode::QuoteNotFound, "the quoted line stands nowhere in the file's diff")),
-            [best, next, ..] if away(&best) > 0 && rank(&best) == rank(&next) => {
-                Err(note(CheckCode::QuoteAmbiguous, "the quoted line stands in several places, none of them nearest"))
-            }
-            [best, ..] => Ok(best),
+            [best, _, ..] if away(&best) > 0 && standing != 1 => Err(note(
+                CheckCode::QuoteAmbiguous,
+                "the quoted line stands in several places, none of them among the claimed lines",
+            )),
+            [best, ..] if away(&best) == 0 || standing == 0 => Ok(best),
+            _ => Ok(found.iter().copied().find(|spot| spot.kind != LineKind::Removed).unwrap_or(found[0])),
         }
     }
 

@@ -6,4 +6,6 @@ mod cursor;
 mod hostile;
 pub(crate) mod model;
 mod process;
+mod recipes;
+mod seal;
 pub(crate) mod support;

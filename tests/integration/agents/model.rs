@@ -2,6 +2,7 @@
 //! Anthropic's Messages and Google's generateContent.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -57,6 +58,15 @@ impl Drop for Model {
 
 impl Model {
     pub(crate) async fn start(mode: Mode, reply: &str) -> Self {
+        Self::after(Duration::ZERO, mode, reply).await
+    }
+
+    /// One that thinks for so long before it answers.
+    pub(crate) async fn slow(thinks: Duration, reply: &str) -> Self {
+        Self::after(thinks, Mode::Answers, reply).await
+    }
+
+    async fn after(thinks: Duration, mode: Mode, reply: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -65,7 +75,7 @@ impl Model {
             while let Ok((stream, _)) = listener.accept().await {
                 let (seen, reply) = (Arc::clone(&seen), reply.clone());
                 tokio::spawn(async move {
-                    let _ = serve(stream, mode, &reply, &seen).await;
+                    let _ = serve(stream, thinks, mode, &reply, &seen).await;
                 });
             }
         });
@@ -99,7 +109,13 @@ pub(crate) fn endpoint(path: &str) -> &str {
 }
 
 /// One connection, one request: every answer closes it.
-async fn serve(stream: TcpStream, mode: Mode, reply: &str, seen: &Mutex<Vec<Received>>) -> std::io::Result<()> {
+async fn serve(
+    stream: TcpStream,
+    thinks: Duration,
+    mode: Mode,
+    reply: &str,
+    seen: &Mutex<Vec<Received>>,
+) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     let Some(request) = receive(&mut stream).await? else { return Ok(()) };
     seen.lock().unwrap().push(request.clone());
@@ -112,7 +128,11 @@ async fn serve(stream: TcpStream, mode: Mode, reply: &str, seen: &Mutex<Vec<Rece
         Mode::Status(status) => return respond(&mut stream, status, &error_body(&request.path, status)).await,
         _ => {}
     }
+    tokio::time::sleep(thinks).await;
     let events = answer(&request, mode, reply);
+    if endpoint(&request.path).ends_with(":generateContent") {
+        return respond(&mut stream, 200, &events[0]).await;
+    }
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
     for (index, event) in events.iter().enumerate() {

@@ -38,6 +38,8 @@ impl Script {
     }
 
     async fn run(&self) -> Finished {
+        type Done = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+        let done = self.done.map(|done| Box::new(done) as Done);
         let spec = Spec {
             program: Path::new("/bin/sh"),
             args: &self.args,
@@ -48,7 +50,8 @@ impl Script {
             idle: self.idle,
             job: self.job,
             max_output: MIB,
-            done: self.done,
+            done: done.as_deref(),
+            linger: Duration::from_millis(500),
         };
         run(&spec, &|_| {}).await.unwrap()
     }
@@ -204,7 +207,34 @@ async fn a_missing_program_is_an_error_and_not_an_end() {
         job: None,
         max_output: MIB,
         done: None,
+        linger: Duration::ZERO,
     };
     let error = run(&spec, &|_| {}).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn what_left_its_group_and_cleared_its_environment_is_ended_too() {
+    // Twice orphaned, in a session of its own, without the mark: only its new parent knows of it.
+    let script = Script::new(
+        "setsid env -i sh -c '(sleep 600 & echo $! > grandchild; sleep 600) & echo $! > child; exec sleep 600' & \
+         while [ ! -s grandchild ] || [ ! -s child ]; do :; done; echo answer",
+    );
+    let finished = script.run().await;
+    assert_eq!(finished.stdout, b"answer\n");
+    for name in ["child", "grandchild"] {
+        let pid = script.left(name).unwrap();
+        assert!(is_gone(&pid), "{name} {pid} is still there");
+    }
+}
+
+#[tokio::test]
+async fn no_descriptor_but_the_three_reaches_the_child() {
+    use std::os::fd::AsRawFd as _;
+    let file = std::fs::File::open("/dev/null").unwrap();
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    let seen = Script::new("ls /proc/self/fd").run().await.stdout;
+    let seen = String::from_utf8(seen).unwrap();
+    let number = file.as_raw_fd().to_string();
+    assert!(!seen.lines().any(|line| line == number), "{seen}");
 }
