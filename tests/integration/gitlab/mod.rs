@@ -102,10 +102,6 @@ impl On {
         Self { method: "POST", path_end: path_end.into(), body_has: None }
     }
 
-    pub(crate) fn delete(path_end: &str) -> Self {
-        Self { method: "DELETE", path_end: path_end.into(), body_has: None }
-    }
-
     pub(crate) fn put(path_end: &str) -> Self {
         Self { method: "PUT", path_end: path_end.into(), body_has: None }
     }
