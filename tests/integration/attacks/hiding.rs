@@ -23,7 +23,6 @@ fn attributes_of_the_branch_hide_no_line() {
 }
 
 #[test]
-#[ignore = "the diff is not yet made in a private repository"]
 fn attributes_planted_in_a_reused_checkout_hide_no_line() {
     is_seen(&Attack {
         before: &|scene| std::fs::write(scene.job().join(".git/info/attributes"), "* -diff\n").unwrap(),
@@ -76,7 +75,6 @@ fn settings_of_a_reused_checkout_change_no_line() {
 }
 
 #[test]
-#[ignore = "the diff is not yet made in a private repository"]
 fn a_replaced_head_is_not_reviewed_in_the_heads_stead() {
     Attack {
         before: &|scene| {
@@ -88,7 +86,6 @@ fn a_replaced_head_is_not_reviewed_in_the_heads_stead() {
 }
 
 #[test]
-#[ignore = "the diff is not yet made in a private repository"]
 fn a_replaced_blob_is_not_reviewed_in_the_blobs_stead() {
     Attack {
         before: &|scene| {
@@ -115,7 +112,6 @@ fn a_graft_does_not_shorten_the_change() {
 }
 
 #[test]
-#[ignore = "binary files are not yet counted apart"]
 fn a_nul_byte_does_not_open_the_gate() {
     let attack = Attack {
         branch: &|branch| {
@@ -200,7 +196,6 @@ fn content_behind_an_lfs_pointer_or_a_submodule_is_named_and_closes_the_gate() {
 }
 
 #[test]
-#[ignore = "not yet"]
 fn what_policy_ignores_is_named_and_is_not_called_reviewed() {
     let policy = "[truncation]\nignore_globs = [\"src/**\"]\n";
     let scene = Scene::new(&[(".diffsan.toml", policy)], |branch| drop(branch.write("notes.py", "x = 1\n")));
@@ -211,7 +206,6 @@ fn what_policy_ignores_is_named_and_is_not_called_reviewed() {
 }
 
 #[test]
-#[ignore = "not yet"]
 fn the_offline_checks_look_at_what_any_other_agent_would_be_shown() {
     let policy =
         "[truncation]\nignore_globs = [\"vendor/**\"]\n[gate]\nfail_on = \"low\"\n[agent]\nagent = \"builtin\"\n";
