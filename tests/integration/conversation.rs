@@ -163,7 +163,9 @@ fn what_a_person_refused_is_not_posted_again_and_is_told() {
     job.run(&["--ci"]).expect_code(0);
     let thread =
         job.gitlab.discussions().iter().find(|thread| thread.notes[0].body.contains("number 0")).unwrap().notes[0].id;
-    job.gitlab.change(|store| drop(store.reply_to(thread, REVIEWER, "By design, see the docs")));
+    job.gitlab.change(|store| {
+        store.reply_to(thread, REVIEWER, "By design, see the docs");
+    });
     job.sandbox.write("other.txt", "more\n");
     job.push("another file");
     job.run(&["--ci"]).expect_code(0);
