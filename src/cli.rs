@@ -27,6 +27,8 @@ pub enum Command {
     Review(ReviewArgs),
     /// Post, or finish posting, a review that is already in a workdir: no agent runs, nothing appears twice.
     Post(PostArgs),
+    /// Apply the suggested change of a finding to the working tree.
+    Apply(ApplyArgs),
     /// Say what happened in a run and what to do next, from its artifacts alone.
     Inspect(InspectArgs),
     /// Write the reports of a run again from its workdir.
@@ -75,11 +77,14 @@ pub struct ReviewArgs {
     /// Review what is changed but not staged.
     #[arg(long, conflicts_with = "diff_file")]
     pub unstaged: bool,
+    /// Review files that git does not track yet, too.
+    #[arg(long, conflicts_with_all = ["staged", "diff_file"])]
+    pub untracked: bool,
     /// Review a unified diff from a file, or from stdin with `-`; needs no repository.
     #[arg(long, value_name = "PATH|-")]
     pub diff_file: Option<PathBuf>,
     /// The agent that reviews.
-    #[arg(long, value_enum, value_name = "NAME")]
+    #[arg(long, value_enum, ignore_case = true, value_name = "NAME")]
     pub agent: Option<AgentKind>,
     /// The model the agent should use.
     #[arg(long, value_name = "NAME")]
@@ -93,8 +98,11 @@ pub struct ReviewArgs {
     /// Do everything but write to GitLab; post_plan.json says what would be written.
     #[arg(long)]
     pub no_post: bool,
+    /// Review only what lies below these paths: `diffsan -- src docs/api`.
+    #[arg(last = true, value_name = "PATHS", conflicts_with = "diff_file")]
+    pub paths: Vec<String>,
     /// Exit with 3 when a finding is at least this severe.
-    #[arg(long, value_enum, value_name = "SEVERITY")]
+    #[arg(long, value_enum, ignore_case = true, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
 }
 
@@ -107,6 +115,7 @@ impl ReviewArgs {
             ("--no-ci", self.no_ci),
             ("--staged", self.staged),
             ("--unstaged", self.unstaged),
+            ("--untracked", self.untracked),
             ("--dry-run", self.dry_run),
             ("--no-post", self.no_post),
         ];
@@ -122,7 +131,8 @@ impl ReviewArgs {
         ];
         let switches = switches.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
         let values = values.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?]));
-        switches.chain(values.flatten()).collect()
+        let paths = if self.paths.is_empty() { Vec::new() } else { vec!["--".to_owned()] };
+        switches.chain(values.flatten()).chain(paths).chain(self.paths.iter().cloned()).collect()
     }
 }
 
@@ -136,7 +146,7 @@ pub struct CommonArgs {
     #[arg(long, value_name = "DIR")]
     pub workdir: Option<PathBuf>,
     /// How results are printed; `json` and `markdown` make stdout one document and move event lines to stderr.
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "FORMAT")]
     pub format: Format,
     /// Print debug events too.
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "quiet")]
@@ -145,7 +155,7 @@ pub struct CommonArgs {
     #[arg(short, long)]
     pub quiet: bool,
     /// When to use colours.
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
     pub color: ColourChoice,
 }
 
@@ -208,6 +218,19 @@ pub struct PostArgs {
     pub fail_on: Option<Severity>,
 }
 
+/// What `apply` takes.
+#[derive(Debug, Clone, Args)]
+pub struct ApplyArgs {
+    /// Ids of findings of the last review, or beginnings of them.
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<String>,
+    /// Only say whether the changes fit; no file is written.
+    #[arg(long)]
+    pub check: bool,
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
 /// What `inspect` takes.
 #[derive(Debug, Clone, Args)]
 pub struct InspectArgs {
@@ -232,7 +255,7 @@ pub struct ReportArgs {
 #[derive(Debug, Clone, Args)]
 pub struct InitArgs {
     /// The agent to set up.
-    #[arg(long, value_enum, value_name = "NAME")]
+    #[arg(long, value_enum, ignore_case = true, value_name = "NAME")]
     pub agent: Option<AgentKind>,
     /// Replace an existing .diffsan.toml.
     #[arg(long)]

@@ -1,18 +1,22 @@
 //! The commands that answer a question: each returns the text to print and leaves no record.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::CommandFactory as _;
 
-use crate::cli::{Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs};
+use crate::apply;
+use crate::cli::{
+    ApplyArgs, Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs,
+};
 use crate::config::{self, Environment, Loaded};
 use crate::contracts::{AgentKind, Finding, ReviewOutput};
-use crate::diff::git::tracked_in;
+use crate::diff::git::{Git, tracked_in};
 use crate::error::{Error, Failure, Result};
 use crate::policy::{self, Start, trust};
 use crate::redact::{Engine, Output};
-use crate::run::console::{Console, ConsoleStyle};
+use crate::run::console::Console;
 use crate::run::events::Events;
 use crate::run::workdir::{Artifact, Forbidden, Workdir};
 use crate::view::inspect::Traces;
@@ -97,19 +101,21 @@ impl Place {
 
 /// Events that nobody is told: for commands that leave no record.
 pub fn silent(place: &Place) -> Events {
-    let style = ConsoleStyle { level: crate::contracts::Level::Error, ..Default::default() };
-    Events::new(String::new(), None, Console::new(style), Arc::clone(&place.engine))
+    Events::new(String::new(), None, Console::silent(), Arc::clone(&place.engine))
 }
 
 /// The configuration that a run would have.
 fn preview(args: &ReviewArgs, place: &Place) -> Result<Loaded> {
     let events = silent(place);
     let start = Start { args, env: &place.env, current: &place.current, events: &events };
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    runtime()?.block_on(policy::preview(start))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))?;
-    runtime.block_on(policy::preview(start))
+        .map_err(|error| Error::Format(Failure::new("could not start the runtime").caused_by(&error)))
 }
 
 /// `diffsan trust`: `console` shows what is to be agreed to before it is asked.
@@ -122,7 +128,10 @@ pub fn trust(args: &TrustArgs, place: &Place, console: &Console) -> Result<Strin
         let known = trust::forget(&subject, start)?;
         return Ok(if known { "Forgotten.\n" } else { "There was no agreement.\n" }.to_owned());
     }
-    console.result(place.engine.redact(Output::Console, &trust::shown(&subject)).as_str());
+    let shown = place.engine.redact(Output::Console, &trust::shown(&subject));
+    console
+        .result(shown.as_str())
+        .map_err(|error| Error::Format(Failure::new("what is to be trusted could not be shown").caused_by(&error)))?;
     if !args.yes && !console.agrees("\nMay diffsan do this in this repository? [y/N] ") {
         return Err(Error::Config(
             Failure::new("nothing was agreed to").help("`diffsan trust --yes` agrees where nobody can be asked"),
@@ -240,6 +249,53 @@ fn find<'a>(findings: &'a [Finding], what: &str, path: &Path) -> Result<&'a Find
     }
 }
 
+/// `diffsan apply`: all of the changes, or none.
+pub fn apply(args: &ApplyArgs, place: &Place) -> Result<String> {
+    let (folder, findings) = place.findings(&args.common)?;
+    let top = config::repository_top(&place.current).unwrap_or_else(|| place.current.clone());
+    let mut files: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    let mut text = String::new();
+    for id in &args.ids {
+        let finding = find(&findings, id, &folder)?;
+        let refused = |why: &dyn std::error::Error| {
+            Error::Config(
+                Failure::new(format!("the change of {} cannot be applied: {why}", finding.finding_id))
+                    .with("finding_id", finding.finding_id.as_str())
+                    .help("nothing was changed; review again, or make the change by hand (`diffsan explain` shows it)"),
+            )
+        };
+        let path = apply::path(finding).map_err(|why| refused(&why))?;
+        if !files.contains_key(path) {
+            let before = std::fs::read_to_string(top.join(path)).map_err(|why| refused(&why))?;
+            files.insert(path, (before.clone(), before));
+        }
+        if let Some((_, after)) = files.get_mut(path) {
+            *after = apply::changed(finding, after).map_err(|why| refused(&why))?;
+        }
+        let verb = if args.check { "would apply to" } else { "applied to" };
+        text.push_str(&format!("{} {verb} {path}\n", finding.finding_id));
+    }
+    let patches = files.iter().filter_map(|(path, (before, after))| apply::file_patch(path, before, after));
+    let patch: String = patches.map(|file| file.patch).collect();
+    runtime()?.block_on(git_apply(&top, place, &patch, args.check))?;
+    Ok(place.engine.redact(Output::Console, &view::printable(&text)).into_string())
+}
+
+/// Git writes the files: it refuses links, what lies outside, and anything that does not fit to the letter.
+async fn git_apply(top: &Path, place: &Place, patch: &str, only_check: bool) -> Result<()> {
+    let git = Git::new(top, &place.env);
+    let mut words = vec!["apply", "--whitespace=nowarn"];
+    if only_check {
+        words.push("--check");
+    }
+    git.run_with(&words, patch.as_bytes()).await.map(|_| ()).map_err(|error| {
+        let words = crate::error::chain(&error);
+        Error::Config(Failure::new("git does not take the patch; nothing was changed").said(words).help(
+            "review again: the files may have changed since; or make the change by hand (`diffsan explain` shows it)",
+        ))
+    })
+}
+
 /// `diffsan init`.
 pub fn init(args: &InitArgs, place: &Place) -> Result<String> {
     let path = place.current.join(config::CONFIG_FILE);
@@ -259,16 +315,29 @@ pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
         return Ok(format!("Wrote {}.\n", path.join(Artifact::CodeQuality.file_name()).display()));
     }
     let workdir = place.open(&path)?;
-    let shown = view::Shown::read(&workdir)?.ok_or_else(|| {
-        Error::Format(
-            Failure::new(format!("there is no review in {}", path.display()))
-                .help("a run that failed or was skipped has no report; `diffsan inspect` says what happened"),
-        )
-    })?;
+    let Some(shown) = view::Shown::read(&workdir)? else {
+        return report_outcome(&workdir, &path, place);
+    };
     crate::pipeline::write_reports(&workdir, &place.engine, &shown)?;
     let names = [Artifact::Html, Artifact::CodeQuality, Artifact::Sarif];
     let lines = names.iter().map(|artifact| format!("Wrote {}.\n", path.join(artifact.file_name()).display()));
     Ok(lines.collect())
+}
+
+/// The page of a run without a review; there is nothing to put into the other reports.
+fn report_outcome(workdir: &Workdir, path: &Path, place: &Place) -> Result<String> {
+    let record = workdir.read_json(Artifact::Run)?.ok_or_else(|| {
+        Error::Format(
+            Failure::new(format!("there is no run in {}", path.display()))
+                .help("name the workdir of an earlier run, or run `diffsan review` first"),
+        )
+    })?;
+    let events = workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let events = String::from_utf8_lossy(&events);
+    let events: Vec<_> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let page = view::outcome(&record, &events)?;
+    workdir.text(Artifact::Html, &place.engine.redact(Output::Report, &page))?;
+    Ok(format!("Wrote {}.\n", path.join(Artifact::Html.file_name()).display()))
 }
 
 /// `diffsan contract`.

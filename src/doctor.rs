@@ -9,53 +9,187 @@ use crate::agent::{self, process};
 use crate::cli::ReviewArgs;
 use crate::commands::Place;
 use crate::config::{self, Loaded};
-use crate::contracts::AgentKind;
+use crate::contracts::{AgentKind, DiffBundle};
 use crate::diff::git::Git;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::gitlab::Client;
 use crate::pipeline::{self, Request};
 use crate::policy;
-use crate::run::workdir::{Forbidden, Workdir};
-use crate::view::doctor::Row;
+use crate::redact::Engine;
+use crate::run::console::Console;
+use crate::run::record::{Opening, Run};
+use crate::run::workdir::{Artifact, Forbidden, Workdir};
+use crate::view::doctor::{Row, State};
 
-/// Every check, in the order of a run.
-pub async fn examine(args: &ReviewArgs, place: &Place) -> Vec<Row> {
+/// What was found, and the exit code that says it.
+#[derive(Debug)]
+pub struct Examined {
+    pub rows: Vec<Row>,
+    pub exit_code: u8,
+}
+
+/// Every check, in the order of a run: the run's own stages up to the prompt, in a folder that is thrown away.
+pub async fn examine(args: &ReviewArgs, place: &Place) -> Examined {
+    let mut found = Found { rows: Vec::new(), exit_code: 0, place };
     let events = crate::commands::silent(place);
     let start = policy::Start { args, env: &place.env, current: &place.current, events: &events };
     let loaded = match policy::load(start).await {
         Ok(loaded) => loaded,
-        Err(error) => return vec![failed("config", &error, place)],
+        Err(error) => return found.failed("config", &error).done(),
     };
-    let file = loaded.policy.file().unwrap_or("no file, defaults only").to_owned();
-    let mut rows = vec![Row::ok("config", file)];
-    rows.extend(loaded.warnings.iter().map(|warning| Row::warn("config", warning, "rename or unset the variable")));
-    rows.extend(loaded.policy.commit().map(|commit| {
-        Row::ok(
-            "policy",
-            format!("{} of {} (by {})", commit.id.get(..12).unwrap_or(&commit.id), commit.branch, commit.via()),
-        )
+    found.rows.push(Row::ok("config", loaded.policy.file().unwrap_or("no file, defaults only")));
+    let warnings = loaded.warnings.iter().map(|warning| Row::warn("config", warning, "rename or unset the variable"));
+    found.rows.extend(warnings);
+    found.rows.extend(loaded.policy.commit().map(|commit| {
+        let id = commit.id.get(..12).unwrap_or(&commit.id);
+        Row::ok("policy", format!("{id} of {} (by {})", commit.branch, commit.via()))
     }));
-    rows.push(workdir(&loaded, place));
-    rows.push(clock());
-    rows.extend(git(args, &loaded, place).await);
-    rows.push(agent(&loaded, place).await);
-    rows.extend(agent_key(&loaded, place));
-    let request = Request { args: args.clone(), loaded, env: place.env.clone(), current: place.current.clone() };
-    rows.extend(gitlab(&request, place).await);
-    rows
+    let engine = match loaded.engine(&place.env) {
+        Ok(engine) => Arc::new(engine),
+        Err(error) => return found.failed("secrets", &error).done(),
+    };
+    found.workdir(&loaded);
+    found.rows.push(clock());
+    found.rows.push(git_version(args, place).await);
+    let request =
+        Request { args: args.clone(), loaded, env: place.env.clone(), current: place.current.clone(), rehearsal: true };
+    let rehearsed = found.rehearse(&request, engine).await;
+    if !args.dry_run && !rehearsed.is_baseline {
+        found.agent(&request.loaded, rehearsed.is_due).await;
+    }
+    found.rows.extend(gitlab(&request, place, found.exit_code != 0).await);
+    found.done()
 }
 
-fn workdir(loaded: &Loaded, place: &Place) -> Row {
-    let path = PathBuf::from(&loaded.config.workdir);
-    let forbidden = Forbidden {
-        current: place.current.clone(),
-        repository: config::repository_top(&place.current),
-        home: place.env.home(),
-    };
-    match Workdir::probe(&path, &forbidden, Arc::clone(&place.engine)) {
-        Ok(()) => Row::ok("workdir", format!("{} can be written to", path.display())),
-        Err(unusable) => Row::fail("workdir", unusable.to_string(), "point --workdir at a folder of diffsan's own"),
+/// What a rehearsal showed.
+struct Rehearsed {
+    /// An agent would be asked.
+    is_due: bool,
+    /// Only the baseline of the default branch would be written.
+    is_baseline: bool,
+}
+
+struct Found<'a> {
+    rows: Vec<Row>,
+    exit_code: u8,
+    place: &'a Place,
+}
+
+impl Found<'_> {
+    fn done(self) -> Examined {
+        Examined { rows: self.rows, exit_code: self.exit_code }
     }
+
+    fn failed(mut self, check: &'static str, error: &Error) -> Self {
+        self.fail(check, error);
+        self
+    }
+
+    fn fail(&mut self, check: &'static str, error: &Error) {
+        self.rows.push(failed(check, error, self.place));
+        self.exit_code = if self.exit_code == 0 { error.exit_code() } else { self.exit_code };
+    }
+
+    fn workdir(&mut self, loaded: &Loaded) {
+        let path = PathBuf::from(&loaded.config.workdir);
+        let forbidden = Forbidden {
+            current: self.place.current.clone(),
+            repository: config::repository_top(&self.place.current),
+            home: self.place.env.home(),
+        };
+        match Workdir::probe(&path, &forbidden, Arc::clone(&self.place.engine)) {
+            Ok(()) => self.rows.push(Row::ok("workdir", format!("{} can be written to", path.display()))),
+            Err(unusable) => {
+                let fix = "point --workdir at a folder of diffsan's own";
+                self.rows.push(Row::fail("workdir", unusable.to_string(), fix));
+                self.exit_code = 2;
+            }
+        }
+    }
+
+    /// The stages of a run up to the prompt.
+    async fn rehearse(&mut self, request: &Request, engine: Arc<Engine>) -> Rehearsed {
+        let nothing = Rehearsed { is_due: false, is_baseline: false };
+        let opened = tempfile::tempdir()
+            .map_err(|error| Error::ArtifactWrite(Failure::new("could not make a temporary folder").caused_by(&error)));
+        let opened = opened.and_then(|folder| {
+            let opening = Opening {
+                workdir: folder.path().to_owned(),
+                current: &request.current,
+                env: &request.env,
+                engine,
+                console: Console::silent(),
+                command: "doctor",
+                ci: request.loaded.config.mode.ci,
+                resume: false,
+                args: Vec::new(),
+            };
+            Run::open(opening).map(|(run, _)| (run, folder))
+        });
+        let (run, _folder) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.fail("run", &error);
+                return nothing;
+            }
+        };
+        let result = pipeline::review(&run, request).await;
+        let progress = run.progress();
+        for problem in &progress.diagnostics {
+            let fix = problem.help.clone().unwrap_or_else(|| "the run goes on without it".into());
+            self.rows.push(Row::warn("warning", problem.message.clone(), fix));
+        }
+        if let Err(error) = &result {
+            self.fail(check_name(progress.stage), error);
+            return nothing;
+        }
+        let is_baseline = progress.fingerprint.is_none();
+        let reasons: Vec<_> = progress.skip_reasons.iter().map(|reason| reason.message.as_str()).collect();
+        let change = fetched(&run).unwrap_or_else(|| "none is needed".into());
+        self.rows.push(Row::ok("change", change));
+        if !reasons.is_empty() {
+            let fix = "nothing: no review is due; `diffsan explain` has the skip codes";
+            self.rows.push(Row::warn("skip", format!("a run would be skipped: {}", reasons.join("; ")), fix));
+        }
+        Rehearsed { is_due: reasons.is_empty(), is_baseline }
+    }
+
+    /// The program that reviews. A run that is skipped does not ask it.
+    async fn agent(&mut self, loaded: &Loaded, is_due: bool) {
+        let rows = [Some(agent(loaded, self.place).await), agent_key(loaded, self.place)];
+        for mut row in rows.into_iter().flatten() {
+            if row.state == State::Fail && !is_due {
+                row.state = State::Warn;
+            }
+            if row.state == State::Fail && self.exit_code == 0 {
+                self.exit_code = 1;
+            }
+            self.rows.push(row);
+        }
+    }
+}
+
+/// What a stage checks, in a word.
+fn check_name(stage: Option<&'static str>) -> &'static str {
+    match stage {
+        Some("fetch" | "redact") => "change",
+        Some("prepare") => "limits",
+        Some("prompt") => "prompt",
+        Some("skip" | "prior") => "earlier reviews",
+        _ => "gitlab",
+    }
+}
+
+/// The change that was had, from the run's own record of it.
+fn fetched(run: &Run) -> Option<String> {
+    let bundle: DiffBundle = run.workdir.read_json(Artifact::Diff).ok()??;
+    let short = |id: &Option<String>| id.as_deref().map(|id| id.get(..12).unwrap_or(id).to_owned());
+    let reference = &bundle.source.reference;
+    let base = reference.target_branch.clone().or_else(|| short(&reference.base_sha));
+    let head = reference.source_branch.clone().or_else(|| short(&reference.head_sha));
+    let ends = base.zip(head).map(|(base, head)| format!(", {base} to {head}")).unwrap_or_default();
+    let count = bundle.files.len();
+    Some(format!("{count} file{} by {}{ends}", if count == 1 { "" } else { "s" }, bundle.source.kind))
 }
 
 /// TLS and job deadlines need a clock that is not years off.
@@ -63,77 +197,18 @@ fn clock() -> Row {
     let now = crate::run::clock::now();
     match now.year() {
         2026..=2100 => Row::ok("clock", crate::run::clock::text(now)),
-        _ => Row::fail("clock", crate::run::clock::text(now), "set the clock; certificates and deadlines depend on it"),
+        _ => Row::warn("clock", crate::run::clock::text(now), "set the clock; certificates and deadlines depend on it"),
     }
 }
 
-async fn git(args: &ReviewArgs, loaded: &Loaded, place: &Place) -> Vec<Row> {
+async fn git_version(args: &ReviewArgs, place: &Place) -> Row {
     if args.diff_file.is_some() {
-        return vec![Row::skip("git", "--diff-file needs no repository")];
+        return Row::skip("git", "--diff-file needs no repository");
     }
-    let git = Git::new(&place.current, &place.env);
-    let version = match git.version().await {
-        Ok(version) => version,
-        Err(error) => return vec![Row::fail("git", error.to_string(), "install git 2.31 or newer")],
-    };
-    let mut rows = vec![Row::ok("git", version)];
-    match git.line(&["rev-parse", "--is-shallow-repository"]).await {
-        Ok(answer) if answer == "true" => {
-            rows.push(Row::warn("repository", "a shallow clone", "nothing: missing commits are fetched by their id"));
-        }
-        Ok(_) => rows.push(Row::ok("repository", "a full clone")),
-        Err(error) => {
-            let fix = "start diffsan inside the repository; in CI, GIT_STRATEGY must not be none";
-            rows.push(Row::fail("repository", error.to_string(), fix));
-            return rows;
-        }
+    match Git::new(&place.current, &place.env).version().await {
+        Ok(version) => Row::ok("git", version),
+        Err(error) => Row::warn("git", error.to_string(), "install git 2.31 or newer"),
     }
-    if loaded.config.mode.ci {
-        rows.extend(commits(&git, loaded).await);
-    } else {
-        rows.push(base(&git, loaded).await);
-    }
-    rows
-}
-
-async fn commits(git: &Git, loaded: &Loaded) -> Vec<Row> {
-    let ci = &loaded.ci;
-    let head = ci.source_branch_sha.as_deref().or(ci.commit_sha.as_deref());
-    let mut rows = Vec::new();
-    for (check, commit, variable) in [
-        ("head commit", head, "CI_COMMIT_SHA"),
-        ("base commit", ci.diff_base_sha.as_deref(), "CI_MERGE_REQUEST_DIFF_BASE_SHA"),
-    ] {
-        rows.push(match commit {
-            None => Row::fail(check, format!("{variable} is not set"), "run diffsan in a merge request pipeline"),
-            Some(commit) => {
-                let object = format!("{commit}^{{commit}}");
-                match git.run(&["cat-file", "-e", &object]).await {
-                    Ok(_) => Row::ok(check, commit),
-                    Err(_) => Row::warn(check, format!("{commit} is not here"), "nothing: it is fetched when needed"),
-                }
-            }
-        });
-    }
-    rows
-}
-
-async fn base(git: &Git, loaded: &Loaded) -> Row {
-    let names = match &loaded.config.mode.base {
-        Some(base) => vec![base.clone()],
-        None => ["origin/HEAD", "main", "master"].map(str::to_owned).to_vec(),
-    };
-    for name in &names {
-        let object = format!("{name}^{{commit}}");
-        if let Ok(commit) = git.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &object]).await {
-            return Row::ok("base", format!("{name} ({})", commit.get(..12).unwrap_or(&commit)));
-        }
-    }
-    Row::fail(
-        "base",
-        format!("none of {} exists", names.join(", ")),
-        "name one with --base, or use --staged or --unstaged",
-    )
 }
 
 fn kind(loaded: &Loaded, place: &Place) -> AgentKind {
@@ -202,26 +277,30 @@ fn agent_key(loaded: &Loaded, place: &Place) -> Option<Row> {
     })
 }
 
-async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
+/// What the token is and may do. Whether that is enough, the rehearsal has shown.
+async fn gitlab(request: &Request, place: &Place, is_bad: bool) -> Vec<Row> {
     let config = &request.loaded.config;
     if !config.mode.ci || !config.gitlab.enabled {
         return vec![Row::skip("gitlab", "this run does not talk to GitLab")];
     }
-    let client =
-        match pipeline::client_config(request).and_then(|config| Client::new(config, crate::commands::silent(place))) {
-            Ok(client) => client,
-            Err(error) => return vec![failed("gitlab", &error, place)],
-        };
-    let (usable, token, user, merge_request) =
-        tokio::join!(client.check_token(), client.token_info(), client.current_user(), client.merge_request());
+    let Ok(client) =
+        pipeline::client_config(request).and_then(|config| Client::new(config, crate::commands::silent(place)))
+    else {
+        return Vec::new();
+    };
+    let told = |check: &'static str, error: &Error| {
+        let row = failed(check, error, place);
+        if is_bad { row } else { Row { state: State::Warn, ..row } }
+    };
+    let (token, user, merge_request) = tokio::join!(client.token_info(), client.current_user(), client.merge_request());
     let mut rows = Vec::new();
-    rows.push(match (usable, token) {
-        (Err(error), _) => failed("token", &error, place),
-        (Ok(()), Ok(info)) => {
+    rows.push(match token {
+        Ok(info) => {
             let expires = info.expires_at.map(|date| format!(", expires {date}")).unwrap_or_default();
             Row::ok("token", format!("{}, scopes {}{expires}", info.name, info.scopes.join(" ")))
         }
-        (Ok(()), Err(_)) => Row::warn("token", "its scopes cannot be read", "nothing if posting works"),
+        Err(error) if is_bad => told("token", &error),
+        Err(_) => Row::warn("token", "its scopes cannot be read", "nothing if posting works"),
     });
     match user {
         Ok(user) => {
@@ -229,7 +308,7 @@ async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
             rows.push(Row::ok("token user", user.username));
             rows.push(role(level));
         }
-        Err(error) => rows.push(failed("token user", &error, place)),
+        Err(error) => rows.push(told("token user", &error)),
     }
     rows.push(match merge_request {
         Ok(merge_request) if merge_request.state == "opened" => {
@@ -240,7 +319,7 @@ async fn gitlab(request: &Request, place: &Place) -> Vec<Row> {
             format!("!{} is {}", merge_request.iid, merge_request.state),
             "a review is still posted, but nobody may read it",
         ),
-        Err(error) => failed("merge request", &error, place),
+        Err(error) => told("merge request", &error),
     });
     rows
 }

@@ -9,6 +9,7 @@
 //! run leaves behind.
 
 pub mod agent;
+pub mod apply;
 pub mod arguments;
 pub mod child;
 pub mod cli;

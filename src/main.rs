@@ -11,11 +11,11 @@ use clap::Parser as _;
 use diffsan::cli::{Cli, Command, CommonArgs, Format, InspectArgs, ReviewArgs, TrustArgs};
 use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
-use diffsan::contracts::{Level, RunRecord, SecretsConfig};
+use diffsan::contracts::{Level, RunRecord};
 use diffsan::error::{Error, Failure, Result, Signal};
 use diffsan::pipeline::{self, Request};
 use diffsan::policy::{self, Start};
-use diffsan::redact::{Engine, Output, Settings};
+use diffsan::redact::{Engine, Output};
 use diffsan::run::console::{ColourChoice, Console, ConsoleStyle};
 use diffsan::run::progress::{Ink, Progress};
 use diffsan::run::record::{Opening, Run};
@@ -49,6 +49,7 @@ fn run(cli: Cli) -> u8 {
         }
         Some(Command::Doctor(args)) => doctor(&args),
         Some(Command::Trust(args)) => trust(&args),
+        Some(Command::Apply(args)) => answer(&args.common, |place| commands::apply(&args, place)),
         Some(Command::Inspect(args)) => inspect(&args),
         Some(Command::Report(args)) => answer(&args.run.common, |place| commands::report(&args, place)),
         Some(Command::Init(args)) => answer(&CommonArgs::default(), |place| commands::init(&args, place)),
@@ -79,10 +80,7 @@ fn answer(common: &CommonArgs, command: impl FnOnce(&Place) -> Result<String>) -
     let args = ReviewArgs { common: common.clone(), ..ReviewArgs::default() };
     let result = place(&args, env, &engine).and_then(|place| command(&place));
     match result {
-        Ok(text) => {
-            console.result(&text);
-            0
-        }
+        Ok(text) => printed(&console, &text, 0),
         Err(error) => {
             complain(&console, &engine, &error);
             error.exit_code()
@@ -128,11 +126,9 @@ fn doctor(args: &ReviewArgs) -> u8 {
         Ok(runtime.block_on(diffsan::doctor::examine(args, &place)))
     });
     match examined {
-        Ok(rows) => {
-            console.result(
-                engine.redact(Output::Console, &diffsan::view::doctor::render(&rows, args.common.format)).as_str(),
-            );
-            u8::from(rows.iter().any(|row| row.state == diffsan::view::doctor::State::Fail))
+        Ok(examined) => {
+            let table = diffsan::view::doctor::render(&examined.rows, args.common.format);
+            printed(&console, engine.redact(Output::Console, &table).as_str(), examined.exit_code)
         }
         Err(error) => {
             complain(&console, &engine, &error);
@@ -149,10 +145,7 @@ fn trust(args: &TrustArgs) -> u8 {
     let review = ReviewArgs { common: args.common.clone(), ..ReviewArgs::default() };
     let agreed = place(&review, env, &engine).and_then(|place| commands::trust(args, &place, &console));
     match agreed {
-        Ok(text) => {
-            console.result(&text);
-            0
-        }
+        Ok(text) => printed(&console, &text, 0),
         Err(error) => {
             complain(&console, &engine, &error);
             error.exit_code()
@@ -217,6 +210,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         signal = signals.next() => Err(Error::Interrupted { signal }),
     };
     let ink = watched(args, &place.env, console);
+    let has_links = place.env.has_hyperlinks();
     let (run, mut outcome, request) = match open(args, task, place, console, loaded) {
         Ok(opened) => opened,
         Err(error) => {
@@ -243,13 +237,31 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
         pipeline::remove_rooms();
     }
     let failed = outcome.as_ref().err().map(|error| (error.info(&run.engine), error.exit_code()));
+    pipeline::conclude(&run, outcome.as_ref().err());
     let record = run.finish(outcome);
     if let Some((info, _)) = &failed {
         let text = if console.shows_lines() { diffsan::view::remedy(info) } else { diffsan::view::failure(info) };
         console.message(&text);
     }
-    print_result(args, &run, &record, is_ci_log);
-    record.exit_code
+    let text = result(args, &run, &record, &look(console, is_ci_log, has_links));
+    printed(console, run.engine.redact(Output::Console, &text).as_str(), record.exit_code)
+}
+
+/// Prints the result; a result that nobody could get is a failure.
+fn printed(console: &Console, text: &str, exit_code: u8) -> u8 {
+    match console.result(text) {
+        Ok(()) => exit_code,
+        Err(error) => {
+            console.message(&format!("diffsan: the result could not be written: {error}\n"));
+            exit_code.max(1)
+        }
+    }
+}
+
+fn look(console: &Console, is_ci_log: bool, has_links: bool) -> Look {
+    let top = std::env::current_dir().ok().map(|current| config::repository_top(&current).unwrap_or(current));
+    let links = !is_ci_log && console.is_coloured() && console.stdout_is_terminal() && has_links;
+    Look { width: console.width().unwrap_or(100), is_ci_log, root: top.filter(|_| links) }
 }
 
 /// Runs the stages on a thread of their own: one that computes for long must not keep a signal waiting, and one that
@@ -298,7 +310,7 @@ fn open(
     let Place { env, current, .. } = place;
     let env = &env;
     let (engine, engine_error) = match &loaded {
-        Ok(loaded) => match engine(&loaded.config.secrets, env, loaded) {
+        Ok(loaded) => match loaded.engine(env) {
             Ok(engine) => (engine, None),
             Err(error) => (default_engine(env), Some(error)),
         },
@@ -331,25 +343,8 @@ fn open(
     if let Some(error) = engine_error.or(unusable) {
         return Ok((run, Err(error), None));
     }
-    let request = Request { args: args.clone(), loaded, env: env.clone(), current };
+    let request = Request { args: args.clone(), loaded, env: env.clone(), current, rehearsal: false };
     Ok((run, Ok(()), Some(request)))
-}
-
-fn engine(secrets: &SecretsConfig, env: &Environment, loaded: &Loaded) -> Result<Engine> {
-    let settings = Settings {
-        enabled: secrets.enabled,
-        extra_patterns: secrets.extra_patterns.clone(),
-        allow_patterns: secrets.allow_patterns.clone(),
-        allow_paths: secrets.allow_paths.clone(),
-    };
-    let mut known = env.secret_values();
-    known.extend(loaded.token(env).map(|(token, _)| token.expose().to_owned()));
-    Engine::new(&settings, known).map_err(|error| {
-        Error::Redaction(
-            Failure::new(format!("the secret scanner could not be set up: {error}"))
-                .help("fix secrets.extra_patterns or secrets.allow_patterns; nothing was sent to the agent"),
-        )
-    })
 }
 
 fn default_engine(env: &Environment) -> Engine {
@@ -383,6 +378,7 @@ fn style(common: &CommonArgs, env: &Environment, loaded: Option<&Loaded>) -> Con
         },
         lines: common.verbose || loaded.is_some_and(|loaded| loaded.ci.is_gitlab),
         unicode: env.has_utf8(),
+        mute: false,
     }
 }
 
@@ -400,20 +396,16 @@ fn complain(console: &Console, engine: &Engine, error: &Error) {
     console.message(&diffsan::view::failure(&error.info(engine)));
 }
 
-fn print_result(args: &ReviewArgs, run: &Run, record: &RunRecord, is_ci_log: bool) {
+fn result(args: &ReviewArgs, run: &Run, record: &RunRecord, look: &Look) -> String {
     let shown = Shown::read(&run.workdir).ok().flatten();
-    let text = match (args.common.format, &shown) {
+    match (args.common.format, &shown) {
         (Format::Json, _) => diffsan::view::document(record, &run.workdir),
         (Format::Markdown, Some(shown)) => diffsan::view::markdown(shown),
-        (Format::Text, Some(shown)) => {
-            let width = run.console.width().unwrap_or(100);
-            diffsan::view::terminal(shown, &Look { width, is_ci_log })
-        }
+        (Format::Text, Some(shown)) => diffsan::view::terminal(shown, look),
         (_, None) => {
             record.verdict.iter().filter(|_| record.ok).map(|verdict| format!("{}\n", verdict.headline)).collect()
         }
-    };
-    run.console.result(run.engine.redact(Output::Console, &text).as_str());
+    }
 }
 
 /// A panic is reported once, as an error; its own message and backtrace stay out of the log.

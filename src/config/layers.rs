@@ -123,8 +123,14 @@ impl Layers {
         if !self.keys.iter().any(|known| known == key) {
             return Err(self.unknown(key, source));
         }
-        let (merged, config) = self.clone_with(key, value).map_err(|(path, reason)| {
-            problem(source, Some(&path), &reason, "`diffsan config` shows every key with a valid value")
+        if value == "" && self.current(key).is_some_and(Value::is_null) {
+            // TOML has no null: an empty text is how a file says "unset".
+            return Ok(());
+        }
+        let meant = self.meant(key, &value);
+        let (merged, config) = self.clone_with(key, meant).map_err(|(path, reason)| {
+            let help = suggestion(&reason).unwrap_or_else(|| format!("`diffsan schema config` says what {key} takes"));
+            problem(source, Some(&path), &reason, &help)
         })?;
         self.merged = merged;
         self.config = config;
@@ -144,6 +150,32 @@ impl Layers {
         }
     }
 
+    /// What was meant by a value that is not quite one of the key's: `yes`, `1` or `TRUE` for true, `HIGH` for `high`,
+    /// an empty text for nothing.
+    fn meant(&self, key: &str, value: &Value) -> Value {
+        let fits = |other: &Value| self.clone_with(key, other.clone()).is_ok();
+        let word = match value {
+            Value::String(text) => text.trim().to_lowercase(),
+            Value::Number(number) => number.to_string(),
+            _ => return value.clone(),
+        };
+        if fits(value) {
+            return value.clone();
+        }
+        let guess = match word.as_str() {
+            "true" | "yes" | "on" | "1" => Value::Bool(true),
+            "false" | "no" | "off" | "0" => Value::Bool(false),
+            "" => Value::Null,
+            _ => Value::String(word.clone()),
+        };
+        let guesses = [guess, Value::String(word)];
+        guesses.into_iter().find(|guess| fits(guess)).unwrap_or_else(|| value.clone())
+    }
+
+    fn current(&self, key: &str) -> Option<&Value> {
+        self.merged.pointer(&format!("/{}", key.replace('.', "/")))
+    }
+
     fn is_section(&self, key: &str) -> bool {
         let start = format!("{key}.");
         self.keys.iter().any(|known| known.starts_with(&start))
@@ -152,7 +184,7 @@ impl Layers {
     fn unknown(&self, key: &str, source: &Source) -> Error {
         let help = match self.nearest(key) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`diffsan config` lists every key".into(),
+            None => "`diffsan schema config` lists every key".into(),
         };
         problem(source, Some(key), "is not a known key", &help)
     }
@@ -221,6 +253,17 @@ fn nest(path: &[String], value: Value) -> Value {
         map.insert(key.clone(), inner);
         Value::Object(map)
     })
+}
+
+/// The known value that is spelt most alike; serde names the given one first, then the known ones.
+fn suggestion(reason: &str) -> Option<String> {
+    let rest = reason.strip_prefix("unknown variant ")?;
+    let mut words = rest.split('`').skip(1).step_by(2);
+    let given = words.next()?.to_lowercase();
+    let (score, near) = words
+        .map(|known| (strsim::jaro_winkler(known, &given), known))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (score > 0.7).then(|| format!("did you mean `{near}`?"))
 }
 
 fn problem(source: &Source, key: Option<&str>, reason: &str, help: &str) -> Error {

@@ -13,6 +13,7 @@ use crate::contracts::{AgentKind, AppConfig};
 use crate::error::{Error, Failure, Result};
 use crate::policy::Policy;
 use crate::policy::roots::Roots;
+use crate::redact::{Engine, Settings};
 
 mod ci;
 mod layers;
@@ -74,6 +75,20 @@ impl Environment {
     /// The home folder.
     pub fn home(&self) -> Option<PathBuf> {
         self.get("HOME").map(PathBuf::from)
+    }
+
+    /// Whether the terminal is one that makes links of texts (OSC 8).
+    pub fn has_hyperlinks(&self) -> bool {
+        let named =
+            |name: &str, known: &[&str]| self.get(name).is_some_and(|value| known.iter().any(|k| value.contains(k)));
+        let vte = self.get("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
+        self.get("FORCE_HYPERLINK").is_some_and(|force| force != "0")
+            || vte.is_some_and(|version| version >= 5_000)
+            || ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE"]
+                .iter()
+                .any(|name| self.get(name).is_some())
+            || named("TERM_PROGRAM", &["iTerm", "WezTerm", "vscode", "ghostty", "Hyper", "tmux"])
+            || named("TERM", &["kitty", "alacritty", "foot", "ghostty"])
     }
 
     /// Whether the terminal takes UTF-8; where the locale is silent, as in most containers, it does.
@@ -385,6 +400,25 @@ impl Loaded {
         names.into_iter().find_map(|name| env.get(name).map(|value| (Token::new(value.trim()), name.to_owned())))
     }
 
+    /// The secret scanner as the configuration wants it.
+    pub fn engine(&self, env: &Environment) -> Result<Engine> {
+        let secrets = &self.config.secrets;
+        let settings = Settings {
+            enabled: secrets.enabled,
+            extra_patterns: secrets.extra_patterns.clone(),
+            allow_patterns: secrets.allow_patterns.clone(),
+            allow_paths: secrets.allow_paths.clone(),
+        };
+        let mut known = env.secret_values();
+        known.extend(self.token(env).map(|(token, _)| token.expose().to_owned()));
+        Engine::new(&settings, known).map_err(|error| {
+            Error::Redaction(
+                Failure::new(format!("the secret scanner could not be set up: {error}"))
+                    .help("fix secrets.extra_patterns or secrets.allow_patterns; nothing was sent to the agent"),
+            )
+        })
+    }
+
     /// Whether a key was set anywhere.
     pub fn is_set(&self, key: &str) -> bool {
         self.sources.get(key).is_some_and(|source| *source != Source::Default)
@@ -536,6 +570,16 @@ fn check(loaded: &Loaded) -> Result<()> {
     }
     if let Err(problem) = Roots::new(&config.policy.trust_roots, []) {
         return Err(loaded.invalid("policy.trust_roots", &problem.to_string(), "fix or remove the glob"));
+    }
+    for skill in &config.agent.skills {
+        let near = crate::prompt::lenses().filter(|known| !known.eq_ignore_ascii_case(skill));
+        let near = near.map(|known| (strsim::jaro_winkler(known, &skill.to_lowercase()), known));
+        let near = near.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(score, _)| *score > 0.88);
+        let is_known = crate::prompt::lenses().any(|known| known.eq_ignore_ascii_case(skill));
+        if let Some((_, near)) = near.filter(|_| !is_known) {
+            let problem = format!("has `{skill}`, which is no review lens");
+            return Err(loaded.invalid("agent.skills", &problem, &format!("did you mean `{near}`?")));
+        }
     }
     for rule in &config.review.rules {
         if rule.paths.is_empty() || (rule.text.trim().is_empty() && rule.file.is_none()) {

@@ -54,6 +54,12 @@ pub struct RunRecord {
     /// What the agent reported it used.
     #[serde(default)]
     pub token_usage: Option<TokenUsage>,
+    /// Where it ran; null outside a GitLab job.
+    #[serde(default)]
+    pub web: Option<RunWeb>,
+    /// What a local review compared with what, and what it left out, in words; null in CI.
+    #[serde(default)]
+    pub compared: Option<String>,
     /// Who decided the settings; null when the run ended before that was known.
     #[serde(default)]
     pub policy: Option<PolicyRecord>,
@@ -68,6 +74,17 @@ pub struct ContentElsewhere {
     pub path: String,
     /// What it is, in words.
     pub reason: String,
+}
+
+/// Where a job's run can be looked at in GitLab.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunWeb {
+    /// The project that has the reviewed commit.
+    pub project_url: Option<String>,
+    /// The merge request.
+    pub merge_request_url: Option<String>,
+    /// The job.
+    pub job_url: Option<String>,
 }
 
 /// Who decided the settings of a run, and what the change would change about that.

@@ -31,6 +31,15 @@ pub enum Local {
     Unstaged,
 }
 
+/// What of it: everything that git tracks, unless more or less is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Files that git does not track yet are part of the change.
+    pub untracked: bool,
+    /// Only what lies below these paths; all where there are none.
+    pub paths: Vec<String>,
+}
+
 /// Git cannot give the change; GitLab's API still may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unavailable {
@@ -107,12 +116,22 @@ async fn compare(git: &Git, base: &str, head: &str) -> Result<Vec<u8>, GitError>
     private.diff(base, head).await
 }
 
-/// The diff of a local review.
+/// The diff of a local review of everything that git tracks.
 pub async fn local(git: &Git, what: &Local) -> Result<Fetched> {
+    local_in(git, what, &Scope::default()).await
+}
+
+/// The diff of a local review.
+pub async fn local_in(git: &Git, what: &Local, scope: &Scope) -> Result<Fetched> {
     let failed = |error: GitError| local_failure(&error);
+    // Kept until git has read it.
+    let index = if scope.untracked { Some(index_with_untracked(git, &scope.paths).await?) } else { None };
+    let with_index = index.as_ref().map(|index| git.clone().with_index(index));
+    let git = with_index.as_ref().unwrap_or(git);
+    let paths = from_top(git, &scope.paths).await.map_err(failed)?;
     let repository = Repository::open(git).await.map_err(failed)?;
     if let Local::Branch { base } = what {
-        return branch(git, &repository, base.as_deref()).await;
+        return branch(git, &repository, base.as_deref(), &paths).await;
     }
     if repository.is_bare {
         let failure = Failure::new("a bare repository has nothing staged or unstaged")
@@ -132,9 +151,9 @@ pub async fn local(git: &Git, what: &Local) -> Result<Fetched> {
     let (raw, base) = match what {
         Local::Unstaged => {
             let working = private.working_tree().await.map_err(failed)?;
-            (private.diff(&staged, &working).await, None)
+            (private.diff_below(&staged, &working, &paths).await, None)
         }
-        _ => (private.diff(&head, &staged).await, repository.head),
+        _ => (private.diff_below(&head, &staged, &paths).await, repository.head),
     };
     let reference = DiffRef { target_branch: None, source_branch: repository.branch, base_sha: base, head_sha: None };
     Ok(Fetched { raw: raw.map_err(failed)?, source: from_git(reference), notes: Vec::new() })
@@ -165,7 +184,31 @@ pub async fn file(path: &Path) -> Result<Fetched> {
         Error::DiffFetch(failure.help("`--diff-file` takes a file that holds a unified diff, or `-` for stdin."))
     })?;
     let source = DiffSource { kind: "diff-file".to_owned(), reference: DiffRef::default() };
+    // Editors put a mark of the encoding before the text; git would take the first file's header for prose.
+    let raw = without_colour(raw.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(raw));
     Ok(Fetched { raw, source, notes: Vec::new() })
+}
+
+/// `git diff --color > file`: a diff whose first line begins with a colour loses all of them.
+fn without_colour(raw: Vec<u8>) -> Vec<u8> {
+    if !raw.trim_ascii_start().starts_with(b"\x1b[") {
+        return raw;
+    }
+    let mut plain = Vec::with_capacity(raw.len());
+    let mut rest = raw.as_slice();
+    while let Some(at) = memchr::memmem::find(rest, b"\x1b[") {
+        let (before, after) = rest.split_at(at);
+        plain.extend_from_slice(before);
+        let code = after[2..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        let ends = after.get(2 + code).is_some_and(|byte| matches!(byte, b'm' | b'K'));
+        let length = if ends { 3 + code } else { 2 };
+        if !ends {
+            plain.extend_from_slice(&after[..2]);
+        }
+        rest = &after[length..];
+    }
+    plain.extend_from_slice(rest);
+    plain
 }
 
 fn read_stdin() -> std::io::Result<Vec<u8>> {
@@ -198,7 +241,101 @@ const DIFF: &[&str] = &[
 
 /// The arguments that compare two commits or trees.
 pub fn diff_command<'a>(commits: &[&'a str]) -> Vec<&'a str> {
-    [DIFF, &["--end-of-options"], commits, &["--"]].concat()
+    diff_command_below(commits, &[])
+}
+
+/// The same for what lies below some paths.
+pub(super) fn diff_command_below<'a>(commits: &[&'a str], paths: &[&'a str]) -> Vec<&'a str> {
+    [DIFF, &["--end-of-options"], commits, &["--"], paths].concat()
+}
+
+/// The paths as they are called from the repository's top.
+async fn from_top(git: &Git, paths: &[String]) -> Result<Vec<String>, GitError> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let prefix = git.line(&["rev-parse", "--show-prefix"]).await?;
+    let plain = |path: &String| path.trim_start_matches("./").trim_end_matches('/').to_owned();
+    let full = |path: String| match path.as_str() {
+        "" | "." => {
+            if prefix.is_empty() {
+                "*".to_owned()
+            } else {
+                prefix.clone()
+            }
+        }
+        _ => format!("{prefix}{path}"),
+    };
+    Ok(paths.iter().map(plain).map(full).collect())
+}
+
+/// A copy of the index that knows the untracked files by name: git then compares them too, and the repository's own
+/// index stays as it is.
+async fn index_with_untracked(git: &Git, paths: &[String]) -> Result<tempfile::TempPath> {
+    let failed = |error: GitError| local_failure(&error);
+    let own = git.line(&["rev-parse", "--git-path", "index"]).await.map_err(failed)?;
+    let copy = || -> std::io::Result<tempfile::TempPath> {
+        use std::io::Write as _;
+        let mut file = tempfile::Builder::new().prefix("diffsan-index-").tempfile()?;
+        match std::fs::read(git.folder().join(&own)) {
+            Ok(bytes) => file.write_all(&bytes)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(file.into_temp_path())
+    };
+    let index = copy().map_err(|error| {
+        Error::DiffFetch(Failure::new("could not copy git's index to look at untracked files").caused_by(&error))
+    })?;
+    let names = untracked(git, paths).await.map_err(failed)?;
+    if !names.is_empty() {
+        let words = ["add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        git.clone().with_index(&index).run_with(&words, &names).await.map_err(failed)?;
+    }
+    Ok(index)
+}
+
+/// The files that git neither tracks nor ignores, each ended by a zero.
+async fn untracked(git: &Git, paths: &[String]) -> Result<Vec<u8>, GitError> {
+    let mut words = vec!["ls-files", "--others", "--exclude-standard", "-z", "--"];
+    words.extend(paths.iter().map(String::as_str));
+    if paths.is_empty() {
+        words.push(":/");
+    }
+    git.run(&words).await
+}
+
+/// What a local review compared with what, and what it left out, in words.
+pub async fn compared(git: &Git, what: &Local, scope: &Scope, reference: &DiffRef) -> String {
+    let short = |id: &str| id.get(..12).unwrap_or(id).to_owned();
+    let head = resolve(git, "HEAD").await.ok().flatten();
+    let mut words = match what {
+        Local::Staged => "HEAD with what is staged".to_owned(),
+        Local::Unstaged => "what is staged with the working tree".to_owned(),
+        Local::Branch { .. } => {
+            let name = reference.target_branch.as_deref().unwrap_or("the base");
+            let at = reference.base_sha.as_deref().map(|id| format!(" ({})", short(id))).unwrap_or_default();
+            format!("{name}{at} with the working tree")
+        }
+    };
+    if !scope.paths.is_empty() {
+        words.push_str(&format!(" below {}", scope.paths.join(", ")));
+    }
+    let is_branch = matches!(what, Local::Branch { .. });
+    if is_branch && head.is_some() && head == reference.base_sha {
+        words.push_str("; HEAD is that commit, so only what is not committed counts (`--base REV` names an older one)");
+    }
+    let left_out = match what {
+        Local::Staged => 0,
+        _ if scope.untracked => 0,
+        _ => untracked(git, &scope.paths).await.unwrap_or_default().iter().filter(|byte| **byte == 0).count(),
+    };
+    match left_out {
+        0 => {}
+        1 => words.push_str("; 1 untracked file was left out (`--untracked` includes it)"),
+        many => words.push_str(&format!("; {many} untracked files were left out (`--untracked` includes them)")),
+    }
+    words
 }
 
 /// A full commit id as CI variables have it; all zeros means that there is none.
@@ -228,7 +365,7 @@ impl Repository {
     }
 }
 
-async fn branch(git: &Git, repository: &Repository, base: Option<&str>) -> Result<Fetched> {
+async fn branch(git: &Git, repository: &Repository, base: Option<&str>, paths: &[String]) -> Result<Fetched> {
     let failed = |error: GitError| local_failure(&error);
     let (base_name, base) = local_base(git, repository, base).await?;
     let start = match &repository.head {
@@ -245,7 +382,7 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>) -> Resul
         Some(head) => head.to_owned(),
         None => private.working_tree().await.map_err(failed)?,
     };
-    let raw = private.diff(&start, &end).await.map_err(failed)?;
+    let raw = private.diff_below(&start, &end, paths).await.map_err(failed)?;
     let reference = DiffRef {
         target_branch: Some(base_name),
         source_branch: repository.branch.clone(),

@@ -203,6 +203,14 @@ impl Git {
         self
     }
 
+    /// The same with another index than the repository's own.
+    #[must_use]
+    pub fn with_index(mut self, index: &Path) -> Self {
+        self.environment.retain(|(name, _)| name != "GIT_INDEX_FILE");
+        self.environment.push(("GIT_INDEX_FILE".into(), index.as_os_str().to_owned()));
+        self
+    }
+
     /// The folder git runs in.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -276,9 +276,10 @@ impl<'a> Parser<'a> {
         if blocks == 0 { Err(self.error(ParseReason::BinaryPatch)) } else { Ok(()) }
     }
 
-    /// `-- ` and git's version end a mailed patch.
+    /// `-- ` and a line that is no hunk's end a mailed patch: git's version, or what `format.signature` says.
     fn at_signature(&self, line: &[u8]) -> bool {
-        without_cr(line) == b"-- " && self.cursor.second_line().first().is_some_and(u8::is_ascii_digit)
+        let next = self.cursor.second_line().first();
+        without_cr(line) == b"-- " && !matches!(next, Some(b'+' | b'-' | b' ' | b'\\' | b'@'))
     }
 
     fn push(&mut self, file: FileDiff<'a>) {

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::fetch::diff_command;
+use super::fetch::diff_command_below;
 use super::git::{Git, GitError};
 
 /// An empty repository with the objects of another one. It is gone when it is dropped.
@@ -34,7 +34,14 @@ impl Private {
 
     /// What changed between two commits or trees, by the one fixed invocation.
     pub async fn diff(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
-        let command = diff_command(&[from, to]);
+        self.diff_below(from, to, &[]).await
+    }
+
+    /// The same for what lies below some paths, named from the repository's top; all where there are none.
+    pub async fn diff_below(&self, from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, GitError> {
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let ends = [from, to];
+        let command = diff_command_below(&ends, &paths);
         match self.git.run(&command).await {
             // A clone that leaves out blobs gets them when it needs them itself; this one could not ask anybody.
             Err(error @ GitError::Failed { .. }) if self.is_partial().await => {

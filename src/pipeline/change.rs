@@ -11,7 +11,7 @@ use crate::contracts::{
 };
 use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
-use crate::diff::{Diff, FileDiff, FileStatus, attributes};
+use crate::diff::{Diff, FileDiff, FileStatus, ParseReason, attributes};
 use crate::error::{Error, Failure, Result};
 use crate::passes::{self, Bounds};
 use crate::policy;
@@ -89,11 +89,13 @@ fn parse(text: &[u8]) -> Result<Diff<'_>> {
 }
 
 pub(super) fn parse_error(error: &crate::diff::ParseError) -> Error {
-    Error::DiffParse(
-        Failure::new(format!("the diff does not add up: {error}"))
-            .with("line", error.line)
-            .help("make the diff again with `git diff`; combined diffs (of merges) are not supported"),
-    )
+    Error::DiffParse(Failure::new(format!("the diff does not add up: {error}")).with("line", error.line).help(
+        match &error.reason {
+            ParseReason::Unmerged { .. } => "resolve the merge conflict first (`git status` lists the files)",
+            ParseReason::Combined => "a merge has no plain diff; make one with `git diff MERGE^1 MERGE`",
+            _ => "make the diff again with `git diff`",
+        },
+    ))
 }
 
 pub(super) fn entry(file: &FileDiff<'_>) -> FileEntry {

@@ -32,8 +32,8 @@ use caller::Caller;
 use change::{Change, prepare, redact};
 use eyes::Sight;
 use look::{looker, second_look};
-pub use outcome::post_again;
 pub(crate) use outcome::write_reports;
+pub use outcome::{conclude, post_again};
 use outcome::{finish, plan, post, report, validate};
 pub(crate) use source::client_config;
 use source::{Seen, connect, fetch, issues};
@@ -47,6 +47,8 @@ pub struct Request {
     pub env: Environment,
     /// Where diffsan was started.
     pub current: PathBuf,
+    /// Go as far as the prompt, as `doctor` does: nothing is paid for and nothing written to GitLab.
+    pub rehearsal: bool,
 }
 
 impl Request {
@@ -109,7 +111,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         return finish(run, request, gitlab.as_ref(), claim, &diff, &about, terms).await;
     }
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
-    if request.args.dry_run {
+    if request.args.dry_run || request.rehearsal {
         run.note(|progress| progress.dry_run = true);
         return Ok(());
     }

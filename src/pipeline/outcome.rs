@@ -295,6 +295,7 @@ pub(super) fn report(
         plan: Some(plan),
         post: run.workdir.read_json(Artifact::PostResults)?,
         events: String::from_utf8_lossy(&events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+        conversation: run.workdir.read_json(Artifact::Conversation).unwrap_or_default(),
         context: String::from_utf8_lossy(&context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
     };
     write_reports(&run.workdir, &run.engine, &shown)
@@ -305,6 +306,20 @@ pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -
     workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
     workdir.foreign_json(Artifact::Sarif, view::sarif(shown))?;
     workdir.text(Artifact::Html, &engine.redact(Output::Report, &view::html(shown)?))
+}
+
+/// A page for a run that has no review to show: what happened, why, what to do.
+pub fn conclude(run: &Run, error: Option<&Error>) {
+    if run.workdir.written().contains(&Artifact::Html.file_name()) {
+        return;
+    }
+    let events = run.workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let events = String::from_utf8_lossy(&events);
+    let events: Vec<_> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    // The record tells it too: a page that cannot be written must not change how the run ended.
+    if let Ok(page) = view::outcome(&run.record(error), &events) {
+        let _ = run.workdir.text(Artifact::Html, &run.engine.redact(Output::Report, &page));
+    }
 }
 
 /// Posts, or finishes posting, what an earlier run planned. The folder is data: where to post is the job's to say.

@@ -2,7 +2,7 @@
 
 use super::Request;
 use crate::contracts::DiffSource;
-use crate::diff::fetch::{self, Fetched, Local};
+use crate::diff::fetch::{self, Fetched, Local, Scope};
 use crate::diff::git::{Git, GitError};
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
@@ -79,6 +79,7 @@ pub(super) async fn fetch(run: &Run, request: &Request, gitlab: Option<&Client>)
         Err(Missing::Final(error)) => return Err(error),
         Err(Missing::FromGit(unavailable)) => from_api(run, gitlab, seen.as_ref(), unavailable).await?,
     };
+    tell_compared(run, request, &fetched).await;
     for note in &fetched.notes {
         run.events.emit(Event::Warning { message: note.clone() });
     }
@@ -98,18 +99,42 @@ pub(super) async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
         return fetch::file(path).await.map_err(Missing::Final);
     }
     let git = Git::new(&request.current, &request.env);
+    if config.mode.ci && (args.untracked || !args.paths.is_empty()) {
+        return Err(Missing::Final(Error::Config(
+            Failure::new("--untracked and PATHS narrow or widen a local review; in CI the merge request is reviewed")
+                .help("leave them out, or review locally with --no-ci; `truncation.ignore_globs` leaves files out"),
+        )));
+    }
     if let Err(error @ GitError::TooOld { .. }) = git.version().await {
         return Err(Missing::Final(fetch::too_old(&error)));
     }
     if config.mode.ci {
         return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);
     }
-    let what = match (args.staged, args.unstaged) {
+    fetch::local_in(&git, &what(request), &scope(request)).await.map_err(Missing::Final)
+}
+
+/// What a local review looks at.
+fn what(request: &Request) -> Local {
+    match (request.args.staged, request.args.unstaged) {
         (true, _) => Local::Staged,
         (_, true) => Local::Unstaged,
-        _ => Local::Branch { base: config.mode.base.clone() },
-    };
-    fetch::local(&git, &what).await.map_err(Missing::Final)
+        _ => Local::Branch { base: request.loaded.config.mode.base.clone() },
+    }
+}
+
+fn scope(request: &Request) -> Scope {
+    Scope { untracked: request.args.untracked, paths: request.args.paths.clone() }
+}
+
+/// Says what a local review compared with what.
+async fn tell_compared(run: &Run, request: &Request, fetched: &Fetched) {
+    if request.loaded.config.mode.ci || fetched.source.kind != "git-diff" {
+        return;
+    }
+    let git = Git::new(&request.current, &request.env);
+    let words = fetch::compared(&git, &what(request), &scope(request), &fetched.source.reference).await;
+    run.note(|progress| progress.compared = Some(words));
 }
 
 pub(super) async fn from_api(

@@ -123,7 +123,7 @@ pub(super) fn decide(
     let text = |here: Option<&String>, job: &Option<String>| {
         here.cloned().or_else(|| job.clone().filter(|_| in_ci)).unwrap_or_default()
     };
-    let decision = skip::decide(&skip::Inputs {
+    let mut decision = skip::decide(&skip::Inputs {
         config: &allowed,
         patterns: &patterns,
         fingerprint: &change.fingerprint,
@@ -142,6 +142,10 @@ pub(super) fn decide(
         title: &text(merge_request.map(|merge_request| &merge_request.title), &ci.title),
         branch: &text(merge_request.map(|merge_request| &merge_request.source_branch), &ci.source_branch),
     });
+    if let Some(words) = run.progress().compared {
+        let empty = decision.reasons.iter_mut().filter(|reason| reason.code == SkipCode::NoDiff);
+        empty.for_each(|reason| reason.message = format!("{}: compared {words}", reason.message));
+    }
     run.workdir.json(Artifact::Skip, &decision)?;
     run.note(|progress| progress.skip_reasons = decision.reasons.clone());
     run.events.emit(Event::SkipDecided {

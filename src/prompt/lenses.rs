@@ -36,6 +36,11 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("ci", &[".gitlab-ci.yml", ".gitlab-ci.yaml"]),
 ];
 
+/// Every name a lens goes by.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    LENSES.iter().flat_map(|lens| lens.names.iter().copied())
+}
+
 /// The languages of a change by how many of its lines they have, most first.
 pub(super) fn languages(diff: &Diff<'_>) -> Vec<&'static str> {
     let mut lines = vec![0u64; LANGUAGES.len()];

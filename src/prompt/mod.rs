@@ -21,6 +21,11 @@ pub use rules::{Rule, rules};
 
 pub use look::{LookInput, again as look_again, build as build_look};
 
+/// The names that `agent.skills` knows.
+pub fn lenses() -> impl Iterator<Item = &'static str> {
+    lenses::names()
+}
+
 /// Which wording this is; it goes up when what an agent is told changes its meaning. 0.1.0 had 1.
 pub const VERSION: u32 = 2;
 

@@ -28,6 +28,8 @@ pub struct ConsoleStyle {
     pub lines: bool,
     /// Letters beyond ASCII stay as they are.
     pub unicode: bool,
+    /// Nothing is written at all.
+    pub mute: bool,
 }
 
 impl Default for ConsoleStyle {
@@ -39,6 +41,7 @@ impl Default for ConsoleStyle {
             colour: ColourChoice::Auto,
             lines: true,
             unicode: true,
+            mute: false,
         }
     }
 }
@@ -63,6 +66,11 @@ pub struct Console {
 impl Console {
     pub fn new(style: ConsoleStyle) -> Self {
         Self { style: Arc::new(RwLock::new(style)), ..Self::default() }
+    }
+
+    /// A console that says nothing.
+    pub fn silent() -> Self {
+        Self::new(ConsoleStyle { mute: true, ..ConsoleStyle::default() })
     }
 
     /// Takes this spinner off the screen whenever something is written.
@@ -108,7 +116,12 @@ impl Console {
         let words = if style.structured { key_values(record) } else { sentence.to_string() };
         let colour = level_style(record.level);
         let text = format!("{colour}[diffsan] {words}{colour:#}\n");
-        if to_stderr { self.write_err(&text) } else { self.write_out(&text) }
+        if to_stderr {
+            self.write_err(&text);
+        } else {
+            // The event is in events.jsonl; a console that cannot take it must not end the run.
+            let _ = self.write_out(&text);
+        }
     }
 
     /// Whether an error has its event line on stderr; who says it again says only what that line does not.
@@ -125,9 +138,12 @@ impl Console {
         }
     }
 
-    /// The result of a command.
-    pub fn result(&self, text: &str) {
-        self.write_out(text);
+    /// The result of a command; an error unless it went out whole, or nobody wanted the rest of it.
+    pub fn result(&self, text: &str) -> io::Result<()> {
+        match self.write_out(text) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
     }
 
     /// A message for whoever started the program.
@@ -156,6 +172,11 @@ impl Console {
         read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
+    /// Whether stdout is a terminal.
+    pub fn stdout_is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Columns of the terminal, where there is one.
     pub fn width(&self) -> Option<usize> {
         rustix::termios::tcgetwinsize(io::stdout())
@@ -168,13 +189,19 @@ impl Console {
         self.style.read().map(|style| style.clone()).unwrap_or_default()
     }
 
-    fn write_out(&self, text: &str) {
+    fn write_out(&self, text: &str) -> io::Result<()> {
+        if self.style().mute {
+            return Ok(());
+        }
         let text = self.letters(text, io::stdout().is_terminal());
         let mut out = anstream::AutoStream::new(io::stdout(), self.choice(&io::stdout()));
-        let _ = self.progress().suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        self.progress().suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
     fn write_err(&self, text: &str) {
+        if self.style().mute {
+            return;
+        }
         let text = self.letters(text, io::stderr().is_terminal());
         let mut err = anstream::AutoStream::new(io::stderr(), self.choice(&io::stderr()));
         let _ = self.progress().suspend(|| err.write_all(text.as_bytes()).and_then(|()| err.flush()));

@@ -8,7 +8,7 @@ pub(crate) fn point(stage: &str) {
     match wanted.split_once(':') {
         Some(("panic", at)) if at == stage => panic!("a fault was asked for in stage {stage}"),
         Some(("hang", at)) if at == stage => {
-            crate::run::console::Console::default().result(&format!("hangs in stage {stage}\n"));
+            let _ = crate::run::console::Console::default().result(&format!("hangs in stage {stage}\n"));
             loop {
                 std::thread::park();
             }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::Environment;
 use crate::contracts::{
     ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, GateStatus, OnPartial, PolicyRecord,
-    PrivacyAudit, RunArtifacts, RunRecord, Severity, SkipReason, TokenUsage, VerdictCounts,
+    PrivacyAudit, RunArtifacts, RunRecord, RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure};
@@ -39,6 +39,9 @@ pub struct Progress {
     pub in_job: bool,
     /// The flags it was started with.
     pub args: Vec<String>,
+    pub web: Option<RunWeb>,
+    /// What a local review compared with what.
+    pub compared: Option<String>,
     /// Id of the worst finding.
     pub worst: Option<String>,
     pub fingerprint: Option<Fingerprint>,
@@ -124,6 +127,7 @@ impl Run {
             progress: Mutex::new(Progress {
                 in_job: opening.env.get("GITLAB_CI").is_some(),
                 args: opening.args.clone(),
+                web: web(opening.env),
                 ..Progress::default()
             }),
         };
@@ -214,6 +218,8 @@ impl Run {
             diagnostics: progress.diagnostics,
             privacy_audit: Some(self.audit(progress.context)),
             token_usage: progress.token_usage,
+            web: progress.web,
+            compared: progress.compared,
             policy: progress.policy,
             elsewhere: progress.elsewhere.into_iter().map(|(path, reason)| ContentElsewhere { path, reason }).collect(),
         }
@@ -289,10 +295,26 @@ impl Run {
             diagnostics: Vec::new(),
             privacy_audit: None,
             token_usage: None,
+            web: self.progress().web,
+            compared: None,
             policy: None,
             elsewhere: Vec::new(),
         }
     }
+}
+
+/// What the job's variables say about where it runs.
+fn web(env: &Environment) -> Option<RunWeb> {
+    env.get("GITLAB_CI")?;
+    let text = |name: &str| env.get(name).map(str::to_owned);
+    let target = text("CI_MERGE_REQUEST_PROJECT_URL");
+    let merge_request =
+        target.zip(text("CI_MERGE_REQUEST_IID")).map(|(url, iid)| format!("{url}/-/merge_requests/{iid}"));
+    Some(RunWeb {
+        project_url: text("CI_MERGE_REQUEST_SOURCE_PROJECT_URL").or_else(|| text("CI_PROJECT_URL")),
+        merge_request_url: merge_request,
+        job_url: text("CI_JOB_URL"),
+    })
 }
 
 /// `.diffsan` here, else a folder of one's own in the temporary folder.
@@ -320,13 +342,15 @@ fn fallback(unusable: &Unusable, forbidden: &Forbidden, opening: &Opening<'_>) -
 }
 
 fn unusable_error(unusable: &Unusable, instead: Option<&Path>) -> Error {
-    let failure = Failure::new(unusable.to_string())
-        .with("workdir", unusable.path.to_string_lossy())
-        .help("point --workdir, DIFFSAN_WORKDIR or `workdir` at a folder of diffsan's own");
-    Error::Config(match instead {
+    let failure = Failure::new(unusable.to_string()).with("workdir", unusable.path.to_string_lossy());
+    let failure = match instead {
         Some(path) => failure.with("fallback", path.to_string_lossy()),
         None => failure,
-    })
+    };
+    if unusable.is_full {
+        return Error::ArtifactWrite(failure.help("the disk is full: free some space, or point --workdir elsewhere"));
+    }
+    Error::Config(failure.help("point --workdir, DIFFSAN_WORKDIR or `workdir` at a folder of diffsan's own"))
 }
 
 fn output_name(output: Output) -> &'static str {

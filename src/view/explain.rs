@@ -49,7 +49,12 @@ pub fn finding(finding: &Finding) -> String {
         let _ = writeln!(text, "\nThe line it is about:\n    {}", quote.trim());
     }
     if let Some(patch) = &finding.suggested_patch {
-        let _ = writeln!(text, "\nA change that would fix it:\n{}", patch.content.trim_end());
+        let _ = writeln!(
+            text,
+            "\nA change that would fix it (`diffsan apply {}`):\n{}",
+            finding.finding_id,
+            patch.content.trim_end()
+        );
     }
     if let Some(reason) = &finding.unplaced {
         let _ = writeln!(text, "\nIt has no place in the diff: {reason}");

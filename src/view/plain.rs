@@ -75,6 +75,6 @@ pub fn document(record: &RunRecord, workdir: &Workdir) -> String {
 }
 
 /// Control characters would let a file name or a model draw on the terminal.
-pub(super) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter }).collect()
 }

@@ -158,3 +158,82 @@ fn no_value_of_a_secret_variable_is_shown() {
     let finished = Finished::of(command.output().unwrap()).expect_code(0);
     assert!(!finished.stdout.contains("tok-3f9a8b7c6d5e"), "{}", finished.stdout);
 }
+
+#[test]
+fn what_people_type_for_yes_and_for_a_name_is_understood() {
+    let sandbox = Sandbox::with_change();
+    for (variable, value, key, expected) in [
+        ("DIFFSAN_SECRETS__ENABLED", "True", "secrets.enabled", "true"),
+        ("DIFFSAN_SECRETS__ENABLED", "yes", "secrets.enabled", "true"),
+        ("DIFFSAN_SECRETS__ENABLED", "0", "secrets.enabled", "false"),
+        ("DIFFSAN_SKIP__SKIP_ON_DRAFT", "1", "skip.skip_on_draft", "true"),
+        ("DIFFSAN_SKIP__SKIP_ON_DRAFT", "ON", "skip.skip_on_draft", "true"),
+        ("DIFFSAN_GATE__FAIL_ON", "HIGH", "gate.fail_on", "\"high\""),
+        ("DIFFSAN_ARTIFACTS__RAW_DIFF", "Off", "artifacts.raw_diff", "\"off\""),
+        ("DIFFSAN_AGENT__AGENT", "Builtin", "agent.agent", "\"builtin\""),
+    ] {
+        let mut command = sandbox.command(["config", "--format", "json"]);
+        let finished = Finished::of(command.env(variable, value).output().unwrap()).expect_code(0);
+        let document: Value = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(document[key]["value"].to_string(), expected, "{variable}={value}");
+    }
+    sandbox
+        .write(".diffsan.toml", "[gate]\nfail_on = \"High\"\n[skip]\nskip_on_draft = \"yes\"\n[agent]\nmodel = \"\"\n");
+    let document: Value =
+        serde_json::from_str(&sandbox.run(["config", "--format", "json"]).expect_code(0).stdout).unwrap();
+    assert_eq!(document["gate.fail_on"]["value"], "high");
+    assert_eq!(document["skip.skip_on_draft"]["value"], true);
+    assert_eq!(document["agent.model"]["source"], "default", "an empty text leaves a key unset");
+    sandbox.run(["--fail-on", "LOW", "--agent", "Builtin", "--format", "JSON"]).expect_code(0);
+}
+
+#[test]
+fn a_misspelt_value_gets_the_right_one_suggested() {
+    let sandbox = Sandbox::with_change();
+    for (variable, value, near) in [
+        ("DIFFSAN_GATE__FAIL_ON", "hihg", "did you mean `high`?"),
+        ("DIFFSAN_AGENT__VERBOSITY", "meduim", "did you mean `medium`?"),
+        ("DIFFSAN_AGENT__SKILLS", "[\"secrity\"]", "did you mean `security`?"),
+        ("DIFFSAN_AGENT__AGENT", "coedx", "did you mean `codex`?"),
+    ] {
+        let mut command = sandbox.command(["config"]);
+        let finished = Finished::of(command.env(variable, value).output().unwrap()).expect_code(2);
+        assert!(finished.stderr.contains(near), "{variable}: {}", finished.stderr);
+    }
+    let mut command = sandbox.command(["config"]);
+    Finished::of(command.env("DIFFSAN_AGENT__SKILLS", "[\"Security\", \"our own rules\"]").output().unwrap())
+        .expect_code(0);
+}
+
+#[test]
+fn every_commented_line_of_init_can_be_uncommented() {
+    let sandbox = Sandbox::bare();
+    sandbox.run(["init"]).expect_code(0);
+    let text = std::fs::read_to_string(sandbox.repo().join(".diffsan.toml")).unwrap();
+    std::fs::remove_file(sandbox.repo().join(".diffsan.toml")).unwrap();
+    let key = |line: &str| {
+        let (key, _) = line.strip_prefix("# ")?.split_once(" = ")?;
+        key.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'_').then(|| key.to_owned())
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let keys = lines.iter().filter(|line| key(line).is_some()).count();
+    assert!(keys > 40, "{keys} keys");
+    let own = sandbox.root().join("own.toml");
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| key(line).is_some()) {
+        let mut one = lines.clone();
+        one[at] = line.strip_prefix("# ").unwrap();
+        std::fs::write(&own, one.join("\n")).unwrap();
+        let finished = sandbox.run(["config", "--config", own.to_str().unwrap()]);
+        assert_eq!(finished.code, 0, "{line}\n{}", finished.stderr);
+    }
+}
+
+#[test]
+fn flags_may_stand_before_the_command() {
+    let sandbox = Sandbox::with_change();
+    sandbox.write("other.toml", "[gate]\nfail_on = \"low\"\n");
+    let shown = sandbox.run(["--config", "other.toml", "config"]).expect_code(0).stdout;
+    assert!(shown.contains("other.toml"), "{shown}");
+    sandbox.run(["--agent", "builtin", "-q", "review"]).expect_code(0);
+    sandbox.run(["-q", "inspect"]).expect_code(0);
+}

@@ -134,10 +134,24 @@ fn config_rows(schema: &Value, definitions: &Value, defaults: &Value, prefix: &s
             let section = property["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")).expect("a section");
             config_rows(&definitions[section], definitions, default, &format!("{key}."), text);
         } else {
-            let kind = kind(property, definitions.as_object().unwrap());
+            let kind = config_kind(property, definitions.as_object().unwrap());
             let _ = writeln!(text, "| `{key}` | `{default}` | {kind} | {} |", cell(&description(property)));
         }
     }
+}
+
+/// What a key takes: the values themselves where they are few, and no word for "unset".
+fn config_kind(property: &Value, definitions: &Definitions) -> String {
+    let options = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_else(|| vec![property.clone()]);
+    let words = options.iter().filter(|option| option["type"] != "null").map(|option| {
+        let path = option.get("$ref").and_then(Value::as_str);
+        let named = path.map(|path| target(path, definitions)).filter(|named| named.get("oneOf").is_some());
+        match named {
+            Some(named) => values(named).iter().map(|(value, _)| format!("`{value}`")).collect::<Vec<_>>().join(", "),
+            None => kind(option, definitions).replace(" or null", ""),
+        }
+    });
+    words.collect::<Vec<_>>().join(" or ")
 }
 
 /// The rows of an object, or the values of an enumeration.

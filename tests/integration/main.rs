@@ -4,6 +4,7 @@
 
 mod agents;
 mod answers;
+mod apply;
 mod attacks;
 mod commands;
 mod configuration;
@@ -18,11 +19,14 @@ mod diff_parse;
 mod diff_prepare;
 mod diff_runs;
 mod docs;
+mod doctor_table;
 mod failures;
 mod forge;
 mod gitlab;
 mod gitlab_client;
 mod gitlab_tls;
+mod hooks;
+mod local_reviews;
 mod next_steps;
 mod policy;
 mod posting;

@@ -322,3 +322,147 @@ fn choose(browser: &mut Browser, file: &str) {
 fn ids(value: &Value) -> Vec<String> {
     value.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
 }
+
+/// The accessibility rules; none, and a loud word, where they are not installed. In CI that is a failure.
+#[expect(clippy::print_stderr, reason = "a test that did not run must say so")]
+fn axe() -> Option<String> {
+    let path = format!("{}/target/axe/node_modules/axe-core/axe.min.js", env!("CARGO_MANIFEST_DIR"));
+    let script = std::fs::read_to_string(path).ok();
+    if script.is_none() {
+        let words = "NOT RUN: this test needs axe-core and found none; .ci/setup installs it";
+        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{words}");
+        eprintln!("\n*** {words} ***\n");
+    }
+    script
+}
+
+#[test]
+fn no_accessibility_rule_is_broken_on_any_page_in_any_look() {
+    let (Some(rules), Some(mut browser)) = (axe(), Browser::start()) else { return };
+    let failed = failed_page();
+    let pages = [("sample", html(&told()).unwrap()), ("large", html(&large()).unwrap()), ("failed", failed)];
+    for (name, page) in pages {
+        for (width, scheme) in [(1280, "light"), (1280, "dark"), (400, "light")] {
+            browser.look(width, scheme, "screen");
+            browser.open(&page);
+            // Evaluated by the protocol, so that the page's policy, which forbids all other scripts, stays as it is.
+            browser.eval(&format!("{rules}; 0"));
+            let found = browser.eval(
+                "axe.run().then((result) => result.violations.map((rule) => rule.id + ': ' + rule.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')))",
+            );
+            assert_eq!(found, json!([]), "{name} at {width} in {scheme}");
+        }
+    }
+}
+
+/// The sample, with an earlier review, what the agent read, and links.
+fn told() -> Shown {
+    let mut shown = sample();
+    let head = "a".repeat(40);
+    shown.record.web = serde_json::from_value(json!({
+        "project_url": "https://gitlab.example/group/shop",
+        "merge_request_url": "https://gitlab.example/group/shop/-/merge_requests/7",
+        "job_url": "https://gitlab.example/group/shop/-/jobs/9",
+    }))
+    .unwrap();
+    if let Some(plan) = &mut shown.plan {
+        plan.head_sha = Some(head.clone());
+    }
+    for event in shown.events.iter_mut().filter(|event| event.event == "diff.fetched") {
+        event.data.insert("head_sha".into(), json!(head));
+    }
+    let item = |title: &str, reason: Option<&str>| {
+        json!({ "finding_id": "f-1", "title": title, "path": "src/a.py", "line": 3, "severity": "high", "reason": reason,
+                "url": "https://gitlab.example/group/shop/-/merge_requests/7#note_1" })
+    };
+    shown.conversation = serde_json::from_value(json!({
+        "since": { "note_id": 1, "head_sha": head },
+        "new": [item("A new one", None)],
+        "still_open": [item("An old one", None)],
+        "resolved": [item("A fixed one", Some("its line changed"))],
+        "dismissed": [item("A refused one", Some("by design"))],
+        "reviews": 2,
+    }))
+    .unwrap();
+    shown.context = serde_json::from_value(json!([
+        { "ts": "2026-01-01T00:00:00Z", "pass": "1", "duration_ms": 1, "tool": "read_file", "arguments": { "path": "src/a.py", "from": 1, "to": 80 }, "lines": 80, "bytes": 2100, "redactions": 1 },
+        { "ts": "2026-01-01T00:00:00Z", "pass": "1", "duration_ms": 1, "tool": "search", "arguments": { "pattern": "<script>", "glob": null }, "lines": 3, "bytes": 90, "redactions": 0 },
+    ]))
+    .unwrap();
+    shown
+}
+
+/// The page of a run that failed.
+fn failed_page() -> String {
+    let sandbox = crate::sandbox::Sandbox::with_change();
+    sandbox.run(["--base", "nowhere"]).expect_code(1);
+    sandbox.artifact_text("report.html")
+}
+
+#[test]
+fn the_story_the_reads_and_the_links_are_on_the_page() {
+    let page = html(&told()).unwrap();
+    for words in [
+        "Since the last review",
+        "<h3>Still open",
+        "A refused one",
+        "by design",
+        "What the agent read",
+        "path src/a.py, from 1, to 80",
+        "href=\"https://gitlab.example/group/shop/-/merge_requests/7\"",
+        "pattern &#60;script&#62;",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let head = "a".repeat(40);
+    assert!(page.contains(&format!("https://gitlab.example/group/shop/-/blob/{head}/")), "files link to the commit");
+}
+
+#[test]
+fn the_page_stays_below_two_megabytes_whatever_the_change() {
+    let mut shown = large();
+    let files = 3_000;
+    shown.diff = (0..files)
+        .map(|file| {
+            let lines: String =
+                (1..=100).map(|line| format!("+<<<<&&&& \"quoted\" {line} {}\n", "<&>".repeat(30))).collect();
+            format!("--- a/src/module_{file}.rs\n+++ b/src/module_{file}.rs\n@@ -1,0 +1,100 @@\n{lines}")
+        })
+        .collect();
+    for finding in &mut shown.review.findings {
+        finding.body_markdown = format!("It is wrong.\n\n{}", "| a | b |\n|---|---|\n| <x> | `y` |\n\n".repeat(200));
+    }
+    let page = html(&shown).unwrap();
+    assert!(page.len() < 2_000_000, "{}", page.len());
+    assert_eq!(page.matches("<article ").count(), 200, "every finding is there");
+    assert!(page.contains("more files"), "files that are not shown are counted");
+}
+
+#[test]
+fn a_failed_and_a_skipped_run_have_a_page_that_says_what_to_do() {
+    let page = failed_page();
+    for words in ["<h2>What happened</h2>", "DIFF_FETCH_FAILED", "<h2>What to do</h2>", "git branch --all"] {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    let sandbox = crate::sandbox::Sandbox::new();
+    sandbox.run(["--agent", "builtin"]).expect_code(0);
+    let page = sandbox.artifact_text("report.html");
+    assert!(page.contains("Skipped") && page.contains("NO_DIFF"), "{page}");
+    let before = page.len();
+    std::fs::remove_file(sandbox.workdir().join("report.html")).unwrap();
+    sandbox.run(["report"]).expect_code(0);
+    assert!(sandbox.artifact_text("report.html").len().abs_diff(before) < 1_000, "report writes it again");
+}
+
+#[test]
+fn a_suggestion_can_be_copied_and_names_its_command() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light", "screen");
+    browser.open(&html(&sample()).unwrap());
+    let command = browser.eval("document.querySelector('.apply code').textContent");
+    assert!(command.as_str().unwrap().starts_with("diffsan apply f-"), "{command}");
+    browser.eval("document.querySelector('.apply button').click()");
+    let done = browser.eval("new Promise((done) => setTimeout(() => done(document.querySelector('.apply button').hasAttribute('data-done')), 300))");
+    assert_eq!(done, json!(true));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

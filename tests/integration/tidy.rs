@@ -53,6 +53,7 @@ fn pure_modules_touch_no_file_environment_network_clock_or_runtime() {
         "src/validate",
         "src/verdict",
         "src/next",
+        "src/apply",
         "src/redact/",
         "src/post/plan",
         "src/post/position",

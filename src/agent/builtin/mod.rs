@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use crate::contracts::{
     AgentFinding, AgentReviewOutput, Category, PatchFormat, RedactionMatch, Severity, Side, SuggestedPatch,
 };
-use crate::diff::{Diff, FileDiff, Line, LineKind};
+use crate::diff::{Diff, FileDiff, Hunk, Line, LineKind};
 use crate::redact::{self, Certainty};
 use checks::{Check, Family, Fix, Place};
 
@@ -155,7 +155,9 @@ fn find(file: &FileDiff<'_>, secrets: &[RedactionMatch], checks: &Compiled) -> V
             }
             mark_conflict(place, &mut conflict, &mut hits);
             if !is_vendored && content.len() <= MAX_LINE_BYTES {
-                hits.extend(checks.fired(path, content, above).into_iter().map(|check| line_hit(check, place, above)));
+                hits.extend(
+                    checks.fired(path, content, above).into_iter().map(|check| line_hit(check, place, above, hunk)),
+                );
             }
             if !content.trim_ascii().is_empty() {
                 above = Some(line);
@@ -191,9 +193,9 @@ impl At<'_> {
     }
 }
 
-fn line_hit(check: &'static Check, at: At<'_>, above: Option<Line<'_>>) -> Hit {
+fn line_hit(check: &'static Check, at: At<'_>, above: Option<Line<'_>>, hunk: &Hunk<'_>) -> Hit {
     let mut hit = at.hit(check.name, check.family, check.severity, check.category, check.body.to_owned());
-    hit.patch = patch(check.fix, at, above);
+    hit.patch = patch(check.fix, at, above, hunk);
     hit
 }
 
@@ -356,24 +358,57 @@ fn is_condition(line: Line<'_>) -> bool {
 }
 
 /// A patch for the new file, where the line alone says how to put it right.
-fn patch(fix: Fix, at: At<'_>, above: Option<Line<'_>>) -> Option<String> {
+fn patch(fix: Fix, at: At<'_>, above: Option<Line<'_>>, hunk: &Hunk<'_>) -> Option<String> {
     let line = std::str::from_utf8(at.content).ok()?;
-    let head = format!("--- a/{0}\n+++ b/{0}\n", at.path);
-    let number = at.number;
-    match fix {
-        Fix::None => None,
+    let fixed = match fix {
+        Fix::None => return None,
         Fix::DeleteLine => {
             // A block may not be left without a statement.
             let is_only_statement = above.is_some_and(|above| above.content.trim_ascii_end().ends_with(b":"));
-            let before = number.saturating_sub(1);
-            (is_whole_statement(line) && !is_only_statement)
-                .then(|| format!("{head}@@ -{number} +{before},0 @@\n-{line}\n"))
+            if !is_whole_statement(line) || is_only_statement {
+                return None;
+            }
+            None
         }
-        Fix::Replace(from, to) => {
-            let fixed = line.replacen(from, to, 1);
-            Some(format!("{head}@@ -{number} +{number} @@\n-{line}\n+{fixed}\n"))
-        }
+        Fix::Replace(from, to) => Some(line.replacen(from, to, 1)),
+    };
+    let (before, own, after) = around(at.number, hunk)?;
+    let start = at.number - u32::try_from(before.len()).ok()?;
+    let kept = before.len() + after.len();
+    let (old, new) = (kept + 1, kept + usize::from(fixed.is_some()));
+    // A hunk without any line on one side stands behind the line that its header names.
+    let from = if new == 0 { start - 1 } else { start };
+    let mut text = format!("--- a/{0}\n+++ b/{0}\n@@ -{start},{old} +{from},{new} @@\n", at.path);
+    let mut write = |sign: char, line: &Line<'_>, words: &str| {
+        let carriage = if line.content.ends_with(b"\r") { "\r" } else { "" };
+        let remark = if line.no_newline { "\\ No newline at end of file\n" } else { "" };
+        let _ = write!(text, "{sign}{}{carriage}\n{remark}", words.trim_end_matches('\r'));
+    };
+    before.iter().for_each(|(line, words)| write(' ', line, words));
+    write('-', &own, line);
+    if let Some(fixed) = &fixed {
+        write('+', &own, fixed);
     }
+    after.iter().for_each(|(line, words)| write(' ', line, words));
+    Some(text)
+}
+
+type Context<'a> = Vec<(Line<'a>, String)>;
+
+/// The line itself, and up to three lines of the new file on each side, as far as they are known and are what the file
+/// has: a replaced secret is not.
+fn around<'a>(number: u32, hunk: &Hunk<'a>) -> Option<(Context<'a>, Line<'a>, Context<'a>)> {
+    let near = |line: &Line<'_>| line.new.is_some_and(|new| new.abs_diff(number) <= 3);
+    let lines: Vec<_> = hunk.lines().filter(near).collect();
+    let own = *lines.iter().find(|line| line.new == Some(number))?;
+    let text = |wanted: u32| {
+        let line = *lines.iter().find(|line| line.new == Some(wanted))?;
+        let words = std::str::from_utf8(line.content).ok()?.to_owned();
+        (!words.contains(redact::TOKEN)).then_some((line, words))
+    };
+    let mut before: Vec<_> = (1..=3u32).map_while(|step| text(number.checked_sub(step)?)).collect();
+    before.reverse();
+    Some((before, own, (1..=3u32).map_while(|step| text(number + step)).collect()))
 }
 
 fn is_whole_statement(line: &str) -> bool {

@@ -171,7 +171,7 @@ fn hidden_characters_are_named_with_their_columns() {
 fn deleting_a_leftover_is_suggested_as_a_patch_that_fits_the_new_file() {
     let findings = reviewed(&adding("a.py", "x = 1\nbreakpoint()")).findings;
     let patch = &findings[0].suggested_patch.as_ref().unwrap().content;
-    assert_eq!(patch, "--- a/a.py\n+++ b/a.py\n@@ -2 +1,0 @@\n-breakpoint()\n");
+    assert_eq!(patch, "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,1 @@\n x = 1\n-breakpoint()\n");
     assert!(Diff::parse(patch.as_bytes()).is_ok());
 }
 
@@ -244,4 +244,36 @@ fn carriage_returns_and_bytes_that_are_not_utf8_do_not_hide_a_leftover() {
     let findings = review(&Diff::parse(&diff).unwrap(), &[]).findings;
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].suggested_patch, None);
+}
+
+#[test]
+fn every_suggestion_of_every_check_is_one_that_git_applies() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let folder = tempfile::tempdir().unwrap();
+    let mut tried = 0;
+    for (path, line) in checks::all().flat_map(|check| check.fires) {
+        for text in
+            [format!("a = 1\n{line}\nb = 2\nc = 3\nd = 4\ne = 5"), line.to_string(), format!("a\r\n{line}\r\nb\r")]
+        {
+            for finding in reviewed(&adding(path, &text)).findings {
+                let Some(patch) = finding.suggested_patch else { continue };
+                let file = folder.path().join(path);
+                #[expect(clippy::disallowed_methods, reason = "a test writes what it applies to")]
+                {
+                    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                    std::fs::write(&file, format!("{text}\n")).unwrap();
+                }
+                let mut git = Command::new("git");
+                git.args(["apply", "--check"]).current_dir(folder.path()).env("GIT_CEILING_DIRECTORIES", "/");
+                let mut child = git.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+                child.stdin.take().unwrap().write_all(patch.content.as_bytes()).unwrap();
+                let output = child.wait_with_output().unwrap();
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{path}: {said}\n{}", patch.content);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 20, "{tried}");
 }

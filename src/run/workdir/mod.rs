@@ -83,6 +83,20 @@ impl AppendFile {
 pub struct Unusable {
     pub path: PathBuf,
     pub reason: String,
+    /// The disk is full: nothing is wrong with the folder itself.
+    pub is_full: bool,
+}
+
+impl Unusable {
+    fn new(path: &Path, reason: impl Into<String>) -> Self {
+        Self { path: path.into(), reason: reason.into(), is_full: false }
+    }
+
+    fn because(path: &Path, error: io::Error) -> Self {
+        let code = error.raw_os_error().map(Errno::from_raw_os_error);
+        let is_full = matches!(code, Some(Errno::NOSPC | Errno::DQUOT));
+        Self { path: path.into(), reason: explain(error), is_full }
+    }
 }
 
 /// Folders that must never become a workdir.
@@ -100,7 +114,7 @@ impl Workdir {
     pub fn create(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<Self, Unusable> {
         let workdir = Self::open_dir(path, forbidden, engine, true)?;
         workdir.check_own()?;
-        workdir.prepare().map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
+        workdir.prepare().map_err(|error| Unusable::because(path, error))?;
         Ok(workdir)
     }
 
@@ -117,7 +131,7 @@ impl Workdir {
         let workdir = Self::open_dir(path, forbidden, engine, true)?;
         workdir.check_own()?;
         let ignored = workdir.put(&Artifact::GitIgnore.file_name(), IGNORE_ALL);
-        ignored.map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
+        ignored.map_err(|error| Unusable::because(path, error))?;
         Ok(workdir)
     }
 
@@ -125,7 +139,7 @@ impl Workdir {
     pub fn look(path: &Path, current: &Path, engine: Arc<Engine>) -> Result<Self, Unusable> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(current.join(path), flags, Mode::empty())
-            .map_err(|error| Unusable { path: path.into(), reason: error.to_string() })?;
+            .map_err(|error| Unusable::because(path, error.into()))?;
         Ok(Self {
             path: path.into(),
             dir,
@@ -154,7 +168,7 @@ impl Workdir {
 
     /// Whether a run could use the folder; nothing is kept there.
     pub fn probe(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>) -> Result<(), Unusable> {
-        let unusable = |error: io::Error| Unusable { path: path.into(), reason: explain(error) };
+        let unusable = |error: io::Error| Unusable::because(path, error);
         if forbidden.current.join(path).symlink_metadata().is_ok() {
             let workdir = Self::open_dir(path, forbidden, engine, false)?;
             workdir.check_own()?;
@@ -162,7 +176,7 @@ impl Workdir {
             workdir.release_reserve();
             return Ok(());
         }
-        forbidden.check(path).map_err(|reason| Unusable { path: path.into(), reason })?;
+        forbidden.check(path).map_err(|reason| Unusable::new(path, reason))?;
         let full = forbidden.current.join(path);
         let parent = full.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(&forbidden.current);
         rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).map_err(|error| unusable(error.into()))
@@ -184,7 +198,7 @@ impl Workdir {
     }
 
     fn open_dir(path: &Path, forbidden: &Forbidden, engine: Arc<Engine>, make: bool) -> Result<Self, Unusable> {
-        let unusable = |reason: String| Unusable { path: path.into(), reason };
+        let unusable = |reason: String| Unusable::new(path, reason);
         let allowed = forbidden.check(path).map_err(unusable);
         if make {
             allowed?;
@@ -193,7 +207,7 @@ impl Workdir {
             let here = Self::look(path, &forbidden.current, Arc::clone(&engine)).ok().filter(Self::has_run);
             here.filter(Self::is_own).map_or(allowed, |_| Ok(()))?;
         }
-        let dir = open_folder(&forbidden.current, path, make).map_err(|error| unusable(explain(error)))?;
+        let dir = open_folder(&forbidden.current, path, make).map_err(|error| Unusable::because(path, error))?;
         match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(unusable("another diffsan is using it right now".into())),
@@ -374,8 +388,7 @@ impl Workdir {
         if self.is_own() {
             return Ok(());
         }
-        let reason = "it has files in it and is not a folder of diffsan's".into();
-        Err(Unusable { path: self.path.clone(), reason })
+        Err(Unusable::new(&self.path, "it has files in it and is not a folder of diffsan's"))
     }
 
     /// Whether the folder is empty, an earlier run's, or has diffsan's own name: a change that commits files into

@@ -1,30 +1,65 @@
 //! `report.html`: one file with everything in it, for `artifacts:expose_as` and for whoever opens the artifacts.
 
-use std::collections::BTreeMap;
-
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::shown::{self, LeftOut, Shown, counted, duration, one_line, thousands};
-use super::timeline;
-use crate::contracts::{Coverage, Decision, GateStatus, Severity};
-use crate::error::{Error, Failure, Result};
-use model::{Card, DiffRow, Entry, FileView, Part, Piece};
+use super::{links, rich, timeline};
+use crate::contracts::{
+    ContextCall, Conversation, ConversationItem, Coverage, Decision, EventRecord, GateStatus, RejectedFinding,
+    RunRecord, Severity,
+};
+use crate::error::{Error, Failure, Result, clip};
+use model::{Card, DiffRow, Entry, FileView};
 
 mod model;
+mod outcome;
+
+pub use outcome::outcome;
 
 const STYLE: &str = include_str!("../templates/report.css");
 const SCRIPT: &str = include_str!("../templates/report.js");
 /// Columns of a drawn bar.
 const BAR: u64 = 1_000;
 
+/// Most bytes of a page; the scanner that every artifact passes may add a few.
+const MOST: usize = 1_900_000;
+
+/// How much of everything there is room for.
+struct Room {
+    /// Bytes of the change's lines.
+    lines: usize,
+    files: usize,
+    findings: usize,
+    /// Characters of one finding's text.
+    body: usize,
+    /// Rows of a list.
+    rows: usize,
+}
+
+/// From roomy to narrow: the first that fits is taken.
+const ROOMS: [Room; 4] = [
+    Room { lines: 1_300_000, files: 1_000, findings: 500, body: 20_000, rows: 500 },
+    Room { lines: 500_000, files: 400, findings: 400, body: 4_000, rows: 200 },
+    Room { lines: 120_000, files: 200, findings: 300, body: 1_200, rows: 100 },
+    Room { lines: 0, files: 100, findings: 200, body: 400, rows: 50 },
+];
+
 /// The report.
 pub fn html(shown: &Shown) -> Result<String> {
-    report(shown)
-        .render()
-        .map_err(|error| Error::Format(Failure::new("report.html could not be rendered").caused_by(&error)))
+    let mut page = String::new();
+    for room in &ROOMS {
+        page = report(shown, room)
+            .render()
+            .map_err(|error| Error::Format(Failure::new("report.html could not be rendered").caused_by(&error)))?;
+        if page.len() <= MOST {
+            break;
+        }
+    }
+    Ok(page)
 }
 
 #[derive(Template)]
@@ -38,10 +73,13 @@ struct Report {
     decision: Verdict,
     tally: Vec<Tally>,
     facts: Vec<Fact>,
-    summary: Vec<Part>,
+    summary: String,
+    story: Option<Story>,
     index: Vec<Entry>,
     elsewhere: Vec<Card>,
+    unlisted: usize,
     files: Vec<FileView>,
+    more_files: usize,
     big: bool,
     coverage: String,
     cover: Vec<Stretch>,
@@ -49,7 +87,8 @@ struct Report {
     redaction: String,
     secrets: Vec<Secret>,
     audit: Vec<Output>,
-    read: Vec<Read>,
+    reads: Vec<Read>,
+    dropped: Vec<Rejected>,
     rejected: Vec<Rejected>,
     timeline: Vec<StageBar>,
     details: Vec<Fact>,
@@ -71,6 +110,30 @@ struct Fact {
     value: String,
     more: Option<String>,
     code: bool,
+    url: Option<String>,
+}
+
+/// What became of earlier findings, a list for each fate.
+struct Story {
+    since: String,
+    parts: Vec<(&'static str, Vec<Told>)>,
+}
+
+struct Told {
+    severity: &'static str,
+    title: String,
+    place: String,
+    reason: Option<String>,
+    url: Option<String>,
+}
+
+/// One thing the agent asked for.
+struct Read {
+    tool: String,
+    asked: String,
+    lines: String,
+    bytes: String,
+    redactions: String,
 }
 
 struct Stretch {
@@ -92,12 +155,6 @@ struct Output {
     count: u64,
 }
 
-struct Read {
-    path: String,
-    lines: u64,
-    removed: u64,
-}
-
 struct Rejected {
     code: &'static str,
     path: String,
@@ -111,8 +168,8 @@ struct StageBar {
     duration: String,
 }
 
-fn report(shown: &Shown) -> Report {
-    let change = model::change(shown);
+fn report(shown: &Shown, room: &Room) -> Report {
+    let change = model::change(shown, room);
     let decision = shown.decision();
     Report {
         policy: policy(),
@@ -123,20 +180,24 @@ fn report(shown: &Shown) -> Report {
         decision: Verdict { name: shown::decision_name(decision), words: shown::decision_words(decision) },
         tally: tally(shown),
         facts: facts(shown, decision),
-        summary: model::parts(&shown.review.summary_markdown),
+        summary: rich::html(&clip(&shown.review.summary_markdown, room.body), 3),
+        story: shown.conversation.as_ref().and_then(|conversation| story(conversation, room)),
         index: change.index,
         elsewhere: change.elsewhere,
+        unlisted: change.unlisted,
         files: change.files,
+        more_files: change.more_files,
         big: change.big,
         coverage: shown::coverage(shown),
         cover: cover(&shown.truncation.coverage),
-        left_out: shown::left_out(shown),
+        left_out: left_out(shown, room),
         redaction: redaction(shown),
-        secrets: secrets(shown),
+        secrets: secrets(shown, room),
         audit: audit(shown),
-        read: read(shown),
-        rejected: rejected(shown),
-        timeline: bars(shown),
+        reads: shown.context.iter().take(room.rows).map(read).collect(),
+        dropped: rejected(shown, room, true),
+        rejected: rejected(shown, room, false),
+        timeline: bars(&shown.events),
         details: details(shown),
         warnings: warnings(shown),
     }
@@ -167,7 +228,7 @@ fn tally(shown: &Shown) -> Vec<Tally> {
 }
 
 fn fact(label: &'static str, value: impl Into<String>) -> Fact {
-    Fact { label, value: value.into(), more: None, code: false }
+    Fact { label, value: value.into(), more: None, code: false, url: None }
 }
 
 fn facts(shown: &Shown, decision: Decision) -> Vec<Fact> {
@@ -194,7 +255,7 @@ fn facts(shown: &Shown, decision: Decision) -> Vec<Fact> {
         let next = &verdict.first_next_action;
         let why = one_line(&next.why);
         facts.push(match &next.command {
-            Some(command) => Fact { label: "Next", value: one_line(command), more: Some(why), code: true },
+            Some(command) => Fact { more: Some(why), code: true, ..fact("Next", one_line(command)) },
             None => fact("Next", why),
         });
     }
@@ -233,7 +294,70 @@ fn redaction(shown: &Shown) -> String {
     }
 }
 
-fn secrets(shown: &Shown) -> Vec<Secret> {
+fn left_out(shown: &Shown, room: &Room) -> LeftOut {
+    let mut left = shown::left_out(shown);
+    let all = left.items.len();
+    left.items.truncate(room.rows);
+    left.unlisted += (all - left.items.len()) as u64;
+    left
+}
+
+/// The findings of earlier reviews by what became of them; none where this is the first.
+fn story(conversation: &Conversation, room: &Room) -> Option<Story> {
+    let since = conversation.since.as_ref()?;
+    let told = |item: &ConversationItem| Told {
+        severity: item.severity.name(),
+        title: clip(&one_line(&item.title), 300),
+        place: match item.line {
+            Some(line) => format!("{}:{line}", one_line(&item.path)),
+            None => one_line(&item.path),
+        },
+        reason: item.reason.as_deref().map(|reason| clip(&one_line(reason), 300)),
+        url: item.url.clone().filter(|url| links::is_address(url)),
+    };
+    let parts = [
+        ("New", &conversation.new),
+        ("Still open", &conversation.still_open),
+        ("Resolved", &conversation.resolved),
+        ("Dismissed", &conversation.dismissed),
+    ];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(_, items)| !items.is_empty())
+        .map(|(title, items)| (title, items.iter().take(room.rows).map(told).collect()))
+        .collect();
+    let since = match &since.head_sha {
+        Some(head) => format!("Compared with the review of {}.", one_line(head).chars().take(12).collect::<String>()),
+        None => "Compared with the review before this one.".into(),
+    };
+    Some(Story { since, parts })
+}
+
+/// One call of the agent.
+fn read(call: &ContextCall) -> Read {
+    let call = serde_json::to_value(call).unwrap_or_default();
+    let word = |value: &Value| match value {
+        Value::String(text) => one_line(text),
+        Value::Null => String::new(),
+        other => one_line(&other.to_string()),
+    };
+    let asked = match &call["arguments"] {
+        Value::Object(map) => {
+            let given = map.iter().filter(|(_, value)| !value.is_null());
+            given.map(|(key, value)| format!("{} {}", one_line(key), word(value))).collect::<Vec<_>>().join(", ")
+        }
+        other => word(other),
+    };
+    Read {
+        tool: word(&call["tool"]),
+        asked: clip(&asked, 300),
+        lines: word(&call["lines"]),
+        bytes: word(&call["bytes"]),
+        redactions: word(&call["redactions"]),
+    }
+}
+
+fn secrets(shown: &Shown, room: &Room) -> Vec<Secret> {
     let secret = |found: &crate::contracts::RedactionMatch| Secret {
         rule: one_line(&found.pattern_name),
         path: found.path.as_deref().map_or_else(|| "?".into(), one_line),
@@ -244,7 +368,7 @@ fn secrets(shown: &Shown) -> Vec<Secret> {
             .as_deref()
             .map_or_else(|| "not kept".into(), |hash| one_line(hash).chars().take(16).collect()),
     };
-    shown.redaction.matches.iter().map(secret).collect()
+    shown.redaction.matches.iter().take(room.rows).map(secret).collect()
 }
 
 fn audit(shown: &Shown) -> Vec<Output> {
@@ -252,31 +376,20 @@ fn audit(shown: &Shown) -> Vec<Output> {
     outputs.map(|(name, rules)| Output { name: one_line(name), count: rules.values().sum() }).collect()
 }
 
-/// The files that the agent read, and how often it searched.
-fn read(shown: &Shown) -> Vec<Read> {
-    let mut rows: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for call in shown.context.iter().filter(|call| call.error.is_none()) {
-        let what = match call.arguments.get("path").and_then(serde_json::Value::as_str) {
-            Some(path) => one_line(path),
-            None => one_line(&call.tool),
-        };
-        let row = rows.entry(what).or_default();
-        *row = (row.0 + call.lines, row.1 + call.redactions);
-    }
-    rows.into_iter().map(|(path, (lines, removed))| Read { path, lines, removed }).collect()
-}
-
-fn rejected(shown: &Shown) -> Vec<Rejected> {
-    let row = |finding: &crate::contracts::RejectedFinding| Rejected {
+/// What a second look did not confirm, or what failed a check.
+fn rejected(shown: &Shown, room: &Room, dropped: bool) -> Vec<Rejected> {
+    let looked_at = |finding: &&RejectedFinding| matches!(finding.reason.code.name(), "REFUTED" | "TRIVIAL");
+    let row = |finding: &RejectedFinding| Rejected {
         code: finding.reason.code.name(),
         path: one_line(&finding.path),
         why: one_line(&finding.reason.message),
     };
-    shown.validation.rejected.iter().map(row).collect()
+    let rows = shown.validation.rejected.iter().filter(|finding| looked_at(finding) == dropped);
+    rows.take(room.rows).map(row).collect()
 }
 
-fn bars(shown: &Shown) -> Vec<StageBar> {
-    let stages = timeline::stages(&shown.events);
+fn bars(events: &[EventRecord]) -> Vec<StageBar> {
+    let stages = timeline::stages(events);
     let all = stages.last().map_or(1, |last| last.start_ms.saturating_add(last.duration_ms)).max(1);
     let scaled = |ms: u64| ms.min(all).saturating_mul(BAR) / all;
     let bar = |stage: &timeline::Stage| {
@@ -305,6 +418,7 @@ fn details(shown: &Shown) -> Vec<Fact> {
     if let Some(head) = shown.plan.as_ref().and_then(|plan| plan.head_sha.as_deref()) {
         details.push(code("Commit", one_line(head).chars().take(12).collect()));
     }
+    details.extend(web(record));
     if let Some(artifacts) = &record.artifacts {
         details.push(code("Artifacts", one_line(&artifacts.workdir)));
     }
@@ -316,6 +430,14 @@ fn details(shown: &Shown) -> Vec<Fact> {
         ));
     }
     details
+}
+
+/// Links to where the run happened.
+fn web(record: &RunRecord) -> Vec<Fact> {
+    let web = record.web.clone().unwrap_or_default();
+    let links = [("Merge request", web.merge_request_url), ("Job", web.job_url)];
+    let links = links.into_iter().filter_map(|(label, url)| Some((label, url.filter(|url| links::is_address(url))?)));
+    links.map(|(label, url)| Fact { url: Some(url.clone()), ..fact(label, url) }).collect()
 }
 
 fn warnings(shown: &Shown) -> Vec<String> {

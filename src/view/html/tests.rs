@@ -104,7 +104,7 @@ fn a_run_without_findings_says_so() {
 #[test]
 fn the_bars_stay_within_their_track() {
     for shown in [sample(), hostile(), empty()] {
-        let report = report(&shown);
+        let report = report(&shown, &ROOMS[0]);
         assert!(report.timeline.iter().all(|bar| bar.start + bar.length <= BAR));
         assert!(report.cover.iter().all(|part| part.start + part.length <= BAR));
     }

@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::contracts::{
-    AgentCall, ContextCall, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults, RedactionReport,
-    ReviewOutput, RunRecord, Severity, Side, TruncationReport, Validation,
+    AgentCall, ContextCall, Conversation, Decision, EventRecord, Finding, PostKind, PostPlan, PostResults,
+    RedactionReport, ReviewOutput, RunRecord, Severity, Side, TruncationReport, Validation,
 };
 use crate::diff::{Diff, FileDiff, Line, LineKind};
 use crate::error::Result;
 use crate::post::sanitize;
 use crate::run::workdir::{Artifact, Workdir};
+use crate::view::links::Links;
 
 /// A reviewed run: everything a view needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +30,9 @@ pub struct Shown {
     pub plan: Option<PostPlan>,
     pub post: Option<PostResults>,
     pub events: Vec<EventRecord>,
+    /// What became of earlier findings.
+    #[serde(default)]
+    pub conversation: Option<Conversation>,
     /// What the agent asked to read.
     #[serde(default)]
     pub context: Vec<ContextCall>,
@@ -66,8 +71,23 @@ impl Shown {
             post: workdir.read_json(Artifact::PostResults)?,
             // A run that is still writing, or was killed, may have left half a line.
             events: text(Artifact::Events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            conversation: workdir.read_json(Artifact::Conversation).unwrap_or_default(),
             context: text(Artifact::Context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         }))
+    }
+
+    /// Where the reviewed files stand in GitLab; none outside a job.
+    pub(super) fn links(&self) -> Option<Links> {
+        let web = self.record.web.as_ref()?;
+        let fetched = self.events.iter().rev().find(|event| event.event == "diff.fetched").map(|event| &event.data);
+        let sha = |key: &str| fetched.and_then(|data| data.get(key)).and_then(Value::as_str);
+        let planned = self.plan.as_ref().and_then(|plan| plan.head_sha.as_deref());
+        Links::new(web.project_url.as_deref()?, sha("head_sha").or(planned)?, sha("base_sha"))
+    }
+
+    /// The folder of the run, as it was named.
+    pub(super) fn workdir(&self) -> Option<String> {
+        self.record.artifacts.as_ref().map(|artifacts| artifacts.workdir.clone())
     }
 
     /// The diff as far as it can be read; a view without code lines is better than none.
@@ -197,8 +217,8 @@ pub(super) enum Row {
 
 /// The lines a finding stands on, and one more on each side; empty when the diff has none of them.
 pub(super) fn excerpt(diff: &Diff<'_>, finding: &Finding) -> Vec<Row> {
-    /// More marked lines than this are shown as their ends.
-    const MOST: usize = 12;
+    /// More lines than this are shown around the point: what the finding quotes, else where it begins.
+    const MOST: usize = 7;
     let Some(file) = diff.file(&finding.path) else { return Vec::new() };
     let marked = finding.line_start..=finding.line_end;
     let wanted = finding.line_start.saturating_sub(1)..=finding.line_end.saturating_add(1);
@@ -209,8 +229,13 @@ pub(super) fn excerpt(diff: &Diff<'_>, finding: &Finding) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut last = None;
     let count = lines.len();
+    let quote = finding.quote.as_deref().map(str::trim).filter(|quote| !quote.is_empty());
+    let quoted = |(number, line): &(u32, Line<'_>)| {
+        marked.contains(number) && quote.is_some_and(|quote| line.text().contains(quote))
+    };
+    let point = lines.iter().position(quoted).unwrap_or(1);
     for (index, (number, line)) in lines.into_iter().enumerate() {
-        let hidden = count > MOST && index >= MOST - 4 && index < count - 3;
+        let hidden = count > MOST && index.abs_diff(point) > 2 && index + 1 != count;
         let follows = last.is_none_or(|last: u32| last.checked_add(1) == Some(number));
         if (hidden || !follows) && rows.last() != Some(&Row::Gap) {
             rows.push(Row::Gap);
@@ -319,6 +344,20 @@ pub(super) fn decision_name(decision: Decision) -> &'static str {
 /// Text of others for a reader: nothing in it can drive a terminal or reorder a line.
 pub(super) fn clean(text: &str) -> String {
     sanitize::visible(text, &mut sanitize::Counts::new())
+}
+
+/// Whether a suggested change can be applied: where a secret was replaced, the file has other lines.
+pub(super) fn can_apply(patch: &str) -> bool {
+    !patch.contains(crate::redact::TOKEN)
+}
+
+/// The command that takes a suggested change over.
+pub(super) fn apply_command(finding: &Finding, workdir: Option<&str>) -> String {
+    let command = format!("diffsan apply {}", one_line(&finding.finding_id));
+    match workdir.filter(|workdir| *workdir != ".diffsan") {
+        Some(workdir) => format!("{command} --workdir {}", shlex::try_quote(workdir).unwrap_or_default()),
+        None => command,
+    }
 }
 
 /// The first sentence of a finding, without its marks.

@@ -51,6 +51,29 @@
     if (card) reveal(card);
   };
 
+  const copy = async (button) => {
+    const text = button.dataset.copy;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      button.focus();
+    }
+    status.textContent = "Copied";
+    button.dataset.done = "";
+    setTimeout(() => { delete button.dataset.done; }, 1500);
+  };
+
+  for (const button of all("button[data-copy]")) button.hidden = false;
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (button) copy(button);
+  });
   form.hidden = false;
   form.addEventListener("change", apply);
   form.addEventListener("submit", (event) => event.preventDefault());

@@ -1,10 +1,13 @@
 //! A review on a terminal, or in a job log: findings where they stand, then what a reader should know.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::links::Links;
 use super::prose;
 use super::shown::{
     self, Group, PatchLine, Place, Row, Shown, counted, duration, fit, line_words, one_line, thousands,
@@ -22,19 +25,21 @@ const LISTED: usize = 10;
 const PATCH_ROWS: usize = 40;
 
 /// What the text will be shown on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Look {
     /// Columns.
     pub width: usize,
     /// A GitLab job log that renders escape codes: parts become collapsible sections.
     pub is_ci_log: bool,
+    /// Where the files are, on a terminal that makes links of texts.
+    pub root: Option<PathBuf>,
 }
 
 /// The review with styles; the console removes them where colour is off.
 pub fn terminal(shown: &Shown, look: &Look) -> String {
-    let look = Look { width: look.width.max(NARROWEST), ..*look };
+    let look = Look { width: look.width.max(NARROWEST), ..look.clone() };
     let diff = shown.parsed();
-    let mut page = Page { look, text: String::new(), at: moment(shown), open: None, sections: 0 };
+    let mut page = Page { look, text: String::new(), at: moment(shown), open: None, sections: 0, links: shown.links() };
     page.head(shown);
     for group in shown::groups(&shown.review) {
         page.file(shown, &diff, &group);
@@ -60,6 +65,7 @@ struct Page {
     at: i64,
     open: Option<String>,
     sections: usize,
+    links: Option<Links>,
 }
 
 impl Page {
@@ -87,6 +93,9 @@ impl Page {
             }
         }
         self.dim_wrapped(&facts.join(" · "), "  ");
+        if let Some(words) = &shown.record.compared {
+            self.dim_wrapped(&format!("compared {}", one_line(words)), "  ");
+        }
     }
 
     fn file(&mut self, shown: &Shown, diff: &Diff<'_>, group: &Group<'_>) {
@@ -96,6 +105,7 @@ impl Page {
         let style = Style::new().bold();
         let rule = self.look.width.min(PROSE).saturating_sub(header.width() + count.len() + 2);
         let faint = self.faint();
+        let header = self.linked(group.path, &header);
         let title = format!("{style}{header}{style:#} {faint}{}{faint:#} {count}", "─".repeat(rule));
         self.section(&title, false);
         for finding in &group.findings {
@@ -119,6 +129,10 @@ impl Page {
             self.text.push('\n');
             self.dim_wrapped(&facts, "  ");
         }
+        if let Some(url) = self.links.as_ref().and_then(|links| links.finding(finding)).filter(|_| self.look.is_ci_log)
+        {
+            let _ = writeln!(self.text, "  {faint}{url}{faint:#}");
+        }
         let rows = shown::excerpt(diff, finding);
         self.code(&rows, finding);
         if rows.is_empty()
@@ -133,6 +147,10 @@ impl Page {
         }
         if let Some(patch) = &finding.suggested_patch {
             self.patch(&patch.content);
+            if shown::can_apply(&patch.content) {
+                let command = shown::apply_command(finding, shown.workdir().as_deref());
+                self.dim_wrapped(&command, "    ");
+            }
         }
     }
 
@@ -154,11 +172,11 @@ impl Page {
                 LineKind::Context => (' ', Style::new()),
             };
             let bar = if *marked && several { "┃" } else { " " };
-            let line = format!("{sign} {}", fit(text, room));
+            let (text, skip, length) = around(text, finding.quote.as_deref(), room);
+            let line = format!("{sign} {text}");
             let start = format!("  {style}{bar}{style:#} {faint}{number:>digits$}{faint:#}");
             let _ = writeln!(self.text, "{start} {colour}{}{colour:#}", line.trim_end());
             if *marked && !several {
-                let (skip, length) = caret(text, finding.quote.as_deref(), room);
                 let blanks = " ".repeat(digits + 7 + skip);
                 let _ = writeln!(self.text, "{blanks}{style}{}{style:#}", "^".repeat(length));
             }
@@ -337,6 +355,14 @@ impl Page {
         }
     }
 
+    /// The path as a link to its file, where the terminal makes links.
+    fn linked(&self, path: &str, words: &str) -> String {
+        let Some(root) = &self.look.root else { return words.to_owned() };
+        let full = root.join(path);
+        let address = super::links::file_address(&full.to_string_lossy());
+        format!("\x1b]8;;{address}\x1b\\{words}\x1b]8;;\x1b\\")
+    }
+
     fn prose_width(&self) -> usize {
         self.look.width.min(PROSE)
     }
@@ -358,14 +384,25 @@ fn number(row: &Row) -> Option<u32> {
     }
 }
 
-/// Columns to skip and to mark: the quoted part of the line, else all of it but the indentation.
-fn caret(line: &str, quote: Option<&str>, room: usize) -> (usize, usize) {
+/// A line as far as there is room, the quoted part of it in sight, and the columns to skip and to mark: that part, else
+/// all of the line but its indentation.
+fn around<'a>(line: &'a str, quote: Option<&str>, room: usize) -> (Cow<'a, str>, usize, usize) {
     let quoted = quote.map(|quote| shown::code_text(quote.trim())).filter(|quote| !quote.is_empty());
     let found = quoted.as_deref().and_then(|quote| line.find(quote).map(|at| (at, quote)));
     let trimmed = line.trim_start();
     let (at, part) = found.unwrap_or((line.len() - trimmed.len(), trimmed.trim_end()));
-    let skip = line.get(..at).unwrap_or_default().width().min(room.saturating_sub(1));
-    (skip, part.width().clamp(1, room.saturating_sub(skip).max(1)))
+    let skip = line.get(..at).unwrap_or_default().width();
+    if line.width() <= room || skip + part.width().min(room / 2) < room {
+        let skip = skip.min(room.saturating_sub(1));
+        return (fit(line, room), skip, part.width().clamp(1, room.saturating_sub(skip).max(1)));
+    }
+    // The beginning makes way: a few columns before the point are kept.
+    let kept = room / 4;
+    let start = line.char_indices().rev().find(|(index, _)| line[*index..at].width() >= kept && *index < at);
+    let start = start.map_or(at, |(index, _)| index);
+    let before = line[start..at].width() + 1;
+    let shown = format!("…{}", fit(&line[start..], room - 1));
+    (Cow::Owned(shown), before, part.width().clamp(1, room.saturating_sub(before).max(1)))
 }
 
 /// The end of a long path says more than its beginning.

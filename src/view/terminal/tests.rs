@@ -8,7 +8,7 @@ use crate::view::shown::sample::{empty, hostile, sample};
 const WIDTHS: [usize; 5] = [40, 60, 80, 120, 200];
 
 fn plain(shown: &Shown, width: usize) -> String {
-    anstream::adapter::strip_str(&terminal(shown, &Look { width, is_ci_log: false })).to_string()
+    anstream::adapter::strip_str(&terminal(shown, &Look { width, is_ci_log: false, root: None })).to_string()
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn the_review_reads_well() {
 
 #[test]
 fn the_styles_stand_where_they_should() {
-    let text = terminal(&sample(), &Look { width: 80, is_ci_log: false });
+    let text = terminal(&sample(), &Look { width: 80, is_ci_log: false, root: None });
     insta::assert_snapshot!("styled", text.replace('\x1b', "␛"));
 }
 
 #[test]
 fn a_job_log_folds_into_sections() {
-    let text = terminal(&sample(), &Look { width: 100, is_ci_log: true });
+    let text = terminal(&sample(), &Look { width: 100, is_ci_log: true, root: None });
     insta::assert_snapshot!("job_log", text.replace('\x1b', "␛").replace('\r', "␍"));
     let starts: Vec<_> = text.match_indices("section_start:").collect();
     assert_eq!(starts.len(), text.matches("section_end:").count());
@@ -70,7 +70,7 @@ fn nothing_that_others_wrote_drives_the_terminal() {
         "\x1b\\[[0-9;]*m|\x1b\\[0Ksection_(?:start|end):[0-9]+:diffsan_[0-9]+(?:\\[collapsed=true\\])?\r\x1b\\[0K";
     let own = regex::Regex::new(own).unwrap();
     for is_ci_log in [false, true] {
-        let text = terminal(&hostile(), &Look { width: 80, is_ci_log });
+        let text = terminal(&hostile(), &Look { width: 80, is_ci_log, root: None });
         let rest = own.replace_all(&text, "");
         let foreign: Vec<_> = rest.chars().filter(|letter| letter.is_control() && *letter != '\n').collect();
         assert!(foreign.is_empty(), "{foreign:?}");
