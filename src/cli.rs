@@ -26,7 +26,7 @@ pub enum Command {
     /// Review a change: the merge request of this pipeline with --ci, else this branch.
     Review(ReviewArgs),
     /// Post, or finish posting, a review that is already in a workdir: no agent runs, nothing appears twice.
-    Post(WorkdirArgs),
+    Post(PostArgs),
     /// Apply the suggested change of a finding to the working tree.
     Apply(ApplyArgs),
     /// Say what happened in a run and what to do next, from its artifacts alone.
@@ -206,6 +206,16 @@ pub struct WorkdirArgs {
     pub path: Option<PathBuf>,
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+/// What `post` takes.
+#[derive(Debug, Clone, Args)]
+pub struct PostArgs {
+    #[command(flatten)]
+    pub run: WorkdirArgs,
+    /// Exit with 3 when a finding of the review is at least this severe.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<Severity>,
 }
 
 /// What `apply` takes.

@@ -122,6 +122,11 @@ impl Failure {
 }
 
 impl Error {
+    /// GitLab does not know the token at all, as opposed to allowing it too little.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::GitlabAuth(failure) if failure.context.get("http_status") == Some(&401.into()))
+    }
+
     /// The stable name of this failure.
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -4,7 +4,7 @@
 //! environment, [`diff::git`] runs git, [`agent`] starts agents, [`gitlab`] talks to GitLab, [`run::workdir`]
 //! writes files, [`run::console`] prints, [`run::clock`] tells the time; [`policy`] says who decides. Everything else is
 //! a function from values to values:
-//! [`diff`], [`redact`], [`prepare`], [`passes`], [`look`], [`prior`], [`skip`], [`threads`], [`prompt`], [`validate`],
+//! [`diff`], [`redact`], [`prepare`], [`passes`], [`look`], [`threads`], [`prompt`], [`validate`],
 //! [`post`], [`verdict`], [`next`], [`view`]. [`contracts`] holds the types that reach disk, [`error`] what can go wrong, [`run`] what a
 //! run leaves behind.
 
@@ -28,11 +28,9 @@ pub mod pipeline;
 pub mod policy;
 pub mod post;
 pub mod prepare;
-pub mod prior;
 pub mod prompt;
 pub mod redact;
 pub mod run;
-pub mod skip;
 pub mod threads;
 pub mod validate;
 pub mod verdict;

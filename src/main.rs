@@ -43,8 +43,9 @@ fn run(cli: Cli) -> u8 {
         None => record(&cli.review, &Task::Review),
         Some(Command::Review(args)) => record(&args, &Task::Review),
         Some(Command::Post(args)) => {
-            let review = ReviewArgs { common: args.common, ci: true, ..ReviewArgs::default() };
-            record(&review, &Task::Post { workdir: args.path })
+            let review =
+                ReviewArgs { common: args.run.common, ci: true, fail_on: args.fail_on, ..ReviewArgs::default() };
+            record(&review, &Task::Post { workdir: args.run.path })
         }
         Some(Command::Doctor(args)) => doctor(&args),
         Some(Command::Trust(args)) => trust(&args),

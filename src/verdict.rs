@@ -9,7 +9,7 @@ use crate::run::record::Progress;
 
 /// Whether the gate stops the pipeline: by a finding that is severe enough, or since something passed unseen.
 pub fn gate_closed(progress: &Progress) -> bool {
-    progress.reviewed
+    (progress.reviewed || progress.carried)
         && progress.fail_on.is_some_and(|bound| {
             is_severe(&progress.counts, bound) || progress.on_partial == OnPartial::Fail && is_incomplete(progress)
         })
@@ -141,7 +141,12 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
         }
         Decision::Skipped => {
             let reasons: Vec<_> = progress.skip_reasons.iter().map(|reason| reason.message.as_str()).collect();
-            format!("Skipped: {}", reasons.join("; "))
+            let carried = match (progress.carried, gate_closed(progress)) {
+                (false, _) => String::new(),
+                (true, false) => format!(" ({findings})"),
+                (true, true) => format!(" ({findings}; the gate stays closed)"),
+            };
+            format!("Skipped: {}{carried}", reasons.join("; "))
         }
         Decision::Unknown => match error {
             Some(error) => format!("Failed: {} ({})", error.message, error.error_code.name()),
@@ -163,7 +168,7 @@ fn listed(files: &[String]) -> String {
 fn gate(progress: &Progress) -> Gate {
     let status = match progress.fail_on {
         None => GateStatus::Off,
-        Some(_) if !progress.reviewed => GateStatus::NotEvaluated,
+        Some(_) if !progress.reviewed && !progress.carried => GateStatus::NotEvaluated,
         Some(_) if gate_closed(progress) => GateStatus::Closed,
         Some(_) => GateStatus::Open,
     };

@@ -29,6 +29,7 @@ pub struct CiContext {
     /// RFC 3339.
     pub job_started_at: Option<String>,
     pub job_url: Option<String>,
+    pub pipeline_url: Option<String>,
     pub project_dir: Option<String>,
     /// Carries the job token: never to be printed.
     pub repository_url: Option<String>,
@@ -79,6 +80,7 @@ impl CiContext {
             job_timeout_seconds: number("CI_JOB_TIMEOUT"),
             job_started_at: text("CI_JOB_STARTED_AT"),
             job_url: text("CI_JOB_URL"),
+            pipeline_url: text("CI_PIPELINE_URL"),
             project_dir: text("CI_PROJECT_DIR"),
             repository_url: text("CI_REPOSITORY_URL"),
             default_branch: text("CI_DEFAULT_BRANCH"),

@@ -387,6 +387,11 @@ impl Loaded {
 }
 
 impl Loaded {
+    /// The texts of the files that the configuration names, each with its key.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.iter().map(|(named, text)| (named.key, text.as_str()))
+    }
+
     /// The GitLab token and the name of the variable it came from.
     pub fn token(&self, env: &Environment) -> Option<(Token, String)> {
         let configured = self.config.gitlab.token_env.as_str();

@@ -177,6 +177,12 @@ pub struct SkipConfig {
     pub skip_on_draft: bool,
     /// Skip merge requests that carry one of these labels.
     pub skip_labels: Vec<String>,
+    /// Skip merge requests of these authors, by user name.
+    pub skip_authors: Vec<String>,
+    /// Skip merge requests whose title matches one of these regular expressions.
+    pub skip_titles: Vec<String>,
+    /// Skip merge requests whose source branch matches one of these globs.
+    pub skip_branches: Vec<String>,
 }
 
 impl Default for SkipConfig {
@@ -186,6 +192,9 @@ impl Default for SkipConfig {
             skip_on_same_fingerprint: true,
             skip_on_draft: false,
             skip_labels: strings(&["skip-review"]),
+            skip_authors: Vec::new(),
+            skip_titles: Vec::new(),
+            skip_branches: Vec::new(),
         }
     }
 }
@@ -537,6 +546,24 @@ pub struct GitlabConfig {
     pub retry_max: NonZeroUsize,
     /// PEM file with further root certificates; `CI_SERVER_TLS_CA_FILE` is used as well.
     pub ca_file: Option<String>,
+    /// How long GitLab, and what stands in front of it, may still carry out a write that it did not answer, in seconds. A
+    /// run that lost an answer waits for so long, where the job's time allows it, and removes what came double.
+    pub settle_seconds: u64,
+    /// `each`: comments appear one by one, each with its notification. `once`: all together, with one.
+    pub notify: Notify,
+    /// Resolve own threads that nobody answered, whose line is gone and whose fault the agent calls fixed.
+    pub resolve_outdated: bool,
+}
+
+/// How comments are announced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Notify {
+    /// One by one.
+    #[default]
+    Each,
+    /// All together, as draft notes that are published at once.
+    Once,
 }
 
 impl Default for GitlabConfig {
@@ -551,6 +578,9 @@ impl Default for GitlabConfig {
             summary_note_tag: "ai-reviewer".into(),
             retry_max: positive(3),
             ca_file: None,
+            settle_seconds: 150,
+            notify: Notify::Each,
+            resolve_outdated: true,
         }
     }
 }

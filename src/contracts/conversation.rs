@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::review::{Category, Severity};
+use super::diff::Coverage;
+use super::review::{Category, ReviewOutput, Severity, Side};
 
 /// The story of the merge request up to this review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,4 +76,90 @@ pub struct ConversationItem {
     /// Why it is where it is: what a person answered, or what happened to its line.
     #[serde(default)]
     pub reason: Option<String>,
+}
+
+/// One review of one version of the merge request. What decides between claims is fixed when it is first written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Claim {
+    /// Which reviewer: `gitlab.summary_note_tag`.
+    pub tag: String,
+    /// Names this review; each run makes its own.
+    pub nonce: String,
+    /// One more than the highest that the run saw.
+    pub generation: u32,
+    /// The merge request's diff version, which orders heads; 0 where GitLab did not tell.
+    pub version: u64,
+    /// Target branch.
+    pub target: String,
+    /// Commit it compared with.
+    pub base: String,
+    /// Commit it reviewed.
+    pub head: String,
+    /// Fingerprint of the diff.
+    pub fingerprint: String,
+    /// Hash of the change, however it is numbered.
+    pub change: String,
+    /// Hash of what shapes a review.
+    pub policy: String,
+    /// The whole change was at hand, and each part of the review.
+    pub complete: bool,
+    /// What was shown to the agent.
+    pub coverage: Coverage,
+    /// Files of the change that guard the project, so that nothing passes on this review alone.
+    pub guards: bool,
+    /// What was found, and what earlier reviews found and still stands.
+    pub findings: Vec<ClaimFinding>,
+    /// Everything is where it belongs.
+    pub delivered: bool,
+    /// Reviews of the merge request so far, this one included.
+    pub reviews: u64,
+    /// What they cost so far, as far as agents say.
+    pub cost_usd: Option<f64>,
+    /// The review in full, until everything is delivered: another run can finish it without an agent.
+    pub review: Option<Box<ReviewOutput>>,
+    /// Digest of the note's text, by which an edit is seen.
+    pub sum: String,
+    /// Names the request that wrote it.
+    pub write: String,
+}
+
+/// One finding of a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimFinding {
+    /// Its id.
+    pub id: String,
+    /// Key of its line.
+    #[serde(default)]
+    pub line: String,
+    /// Key of its block of changed lines.
+    #[serde(default)]
+    pub block: String,
+    /// Key of its line without the path.
+    #[serde(default)]
+    pub moved: String,
+    /// Its file.
+    pub path: String,
+    /// Its first line.
+    pub start: u32,
+    /// Its last line.
+    pub end: u32,
+    /// Which side of the diff the lines count on.
+    #[serde(default)]
+    pub side: Side,
+    /// Its severity.
+    pub severity: Severity,
+    /// Its category.
+    pub category: Category,
+    /// Its first sentence.
+    pub title: String,
+    /// The note that carries it; none when the summary alone does.
+    #[serde(default)]
+    pub note: Option<u64>,
+    /// An earlier review wrote that note.
+    #[serde(default)]
+    pub adopted: bool,
+    /// A person refused it; the gate does not count it.
+    #[serde(default)]
+    pub dismissed: bool,
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::conversation::Claim;
 use super::review::{Category, Severity};
 use super::run::ErrorInfo;
 
 /// The exact list of what will be written to the merge request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PostPlan {
     /// Project the merge request belongs to; null when there is none.
     #[serde(default)]
@@ -42,6 +43,29 @@ pub struct PostPlan {
     /// What was neutralised in text that others wrote, with counts.
     #[serde(default)]
     pub sanitized: BTreeMap<String, u64>,
+    /// What the summary will say for machines; null in plans of 0.1.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    /// Commit that the review compared with: its positions fit no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_sha: Option<String>,
+    /// Comments appear together, with one notification.
+    #[serde(default)]
+    pub drafts: bool,
+    /// Own threads whose fault is gone, to be resolved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolve: Vec<PlannedResolve>,
+}
+
+/// An own thread that is to be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedResolve {
+    /// Id of its finding.
+    pub finding_id: String,
+    /// GitLab's id of the discussion.
+    pub discussion_id: String,
+    /// GitLab's id of its first note.
+    pub note_id: u64,
 }
 
 /// One discussion to be opened.
@@ -67,6 +91,12 @@ pub struct PlannedDiscussion {
     pub severity: Severity,
     /// Category of the finding.
     pub category: Category,
+    /// Key of the finding's line, by which a later review knows it again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub line_key: String,
+    /// Key of the block of changed lines it stands in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub block_key: String,
 }
 
 /// Where a discussion stands, in GitLab's words.
@@ -129,6 +159,19 @@ pub struct PostResults {
     pub ok: bool,
     /// Each thing that was to be posted; the summary first.
     pub items: Vec<PostItem>,
+    /// The note of another review that holds instead: of a newer version, or of this one by another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<u64>,
+    /// Copies that overlapping runs left and this one removed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub removed: u32,
+    /// Own threads that were resolved because their fault is gone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resolved: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What became of one thing that was to be posted.
@@ -184,6 +227,12 @@ pub struct LedgerEntry {
     /// Last HTTP status.
     #[serde(default)]
     pub http_status: Option<u16>,
+    /// Names the request; the note's marker has the same word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
+    /// When the request was sent: seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
 }
 
 /// State of an item in the ledger.

@@ -1,8 +1,11 @@
 //! What earlier runs said, and whether a review is due.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::diff::Coverage;
 use super::review::{Fingerprint, Severity};
 
 /// What earlier runs said in this merge request.
@@ -81,6 +84,26 @@ pub struct SkipDecision {
     pub fingerprint: Fingerprint,
     /// What earlier runs said.
     pub prior_digest: PriorDigest,
+    /// The review whose verdict this skip carries; null when it is skipped for another reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<CarriedReview>,
+}
+
+/// A review of the same change, whose verdict still holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CarriedReview {
+    /// GitLab's id of its summary note.
+    pub note_id: u64,
+    /// The note's address.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Commit it reviewed.
+    #[serde(default)]
+    pub head_sha: Option<String>,
+    /// Its findings that still count, by severity.
+    pub by_severity: BTreeMap<String, u64>,
+    /// What it was shown of the change.
+    pub coverage: Coverage,
 }
 
 /// Why no review is due.
@@ -108,12 +131,30 @@ pub enum SkipCode {
     Draft,
     /// The merge request carries a label that says so.
     Label,
+    /// The same change was reviewed at another place of the history: a rebase.
+    SameChanges,
+    /// Merge requests of this author are not reviewed.
+    Author,
+    /// Merge requests with such a title are not reviewed.
+    Title,
+    /// Merge requests from such a branch are not reviewed.
+    Branch,
 }
 
 impl SkipCode {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::AutoMerge, Self::SameFingerprint, Self::NoDiff, Self::AllIgnored, Self::Draft, Self::Label];
+    pub const ALL: [Self; 10] = [
+        Self::AutoMerge,
+        Self::SameFingerprint,
+        Self::SameChanges,
+        Self::NoDiff,
+        Self::AllIgnored,
+        Self::Draft,
+        Self::Label,
+        Self::Author,
+        Self::Title,
+        Self::Branch,
+    ];
 
     /// The name as the contract spells it.
     pub fn name(self) -> &'static str {
@@ -124,6 +165,10 @@ impl SkipCode {
             Self::AllIgnored => "ALL_IGNORED",
             Self::Draft => "DRAFT",
             Self::Label => "LABEL",
+            Self::SameChanges => "SAME_CHANGES",
+            Self::Author => "AUTHOR",
+            Self::Title => "TITLE",
+            Self::Branch => "BRANCH",
         }
     }
 }

@@ -287,6 +287,12 @@ pub struct VerdictCounts {
     pub rejected: u64,
     /// Said by an earlier run already.
     pub repeated: u64,
+    /// Found by an earlier run, not again by this one, and still standing; among `findings`.
+    #[serde(default)]
+    pub standing: u64,
+    /// Refused by a person.
+    #[serde(default)]
+    pub dismissed: u64,
     /// Looked at a second time and dropped.
     #[serde(default)]
     pub dropped: u64,

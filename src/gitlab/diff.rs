@@ -44,9 +44,11 @@ impl Client {
             return Ok(ApiDiff { text: answer.body, source: "raw_diffs", unavailable: Vec::new(), incomplete: None });
         }
         let entries: Vec<wire::DiffEntry> =
-            self.all_pages(Request::get(self.path("/diffs")), DIFFS_PER_PAGE).await.map_err(|trouble| {
-                explain::error(Purpose::Diff, &format!("read the diff of {}", self.name()), &self.project, &trouble)
-            })?;
+            self.all_pages(Request::get(self.path("/diffs")), DIFFS_PER_PAGE).await.map(|pages| pages.rows).map_err(
+                |trouble| {
+                    explain::error(Purpose::Diff, &format!("read the diff of {}", self.name()), &self.project, &trouble)
+                },
+            )?;
         Ok(assemble(&entries, merge_request.changes_count.as_deref()))
     }
 }

@@ -1,5 +1,6 @@
 //! One request to GitLab: a bearer token, deadlines, capped answers, and a retry policy per method.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
@@ -16,6 +17,8 @@ use crate::run::events::{Event, Events};
 
 /// Most bytes of an error answer that are read.
 const ERROR_CAP: usize = 16 * 1024;
+/// So many requests in a row without an answer in time, and GitLab is not asked again.
+const MOST_STALLED: u32 = 3;
 /// Most redirects of a read that are followed, all on GitLab's own address.
 const MOST_HOPS: u32 = 3;
 
@@ -100,6 +103,8 @@ pub(super) struct Answer {
     pub(super) next_page: Option<String>,
     /// Whether the answer says anything about pages.
     pub(super) paged: bool,
+    /// How many rows the whole list has.
+    pub(super) total: Option<usize>,
     pub(super) body: Vec<u8>,
     content_type: String,
 }
@@ -126,6 +131,7 @@ pub struct Trouble {
     pub words: String,
     pub help: Option<&'static str>,
     wait: Option<Duration>,
+    timed_out: bool,
 }
 
 /// What is known of a request that has no good answer.
@@ -149,13 +155,33 @@ pub enum Fate {
 
 impl Trouble {
     fn new(fate: Fate, status: Option<u16>, words: impl AsRef<str>) -> Self {
-        Self { fate, status, words: clip(words.as_ref(), 1_000), help: None, wait: None }
+        Self { fate, status, words: clip(words.as_ref(), 1_000), help: None, wait: None, timed_out: false }
     }
 
     /// A final no.
-    #[cfg(test)]
-    pub(super) fn refused(status: u16, words: &str) -> Self {
+    pub fn refused(status: u16, words: &str) -> Self {
         Self::new(Fate::Refused, Some(status), words)
+    }
+
+    /// No answer came, so that nobody knows what was done.
+    pub fn lost(words: &str) -> Self {
+        Self::new(Fate::Lost, None, words)
+    }
+
+    /// GitLab took a draft and found no line for it.
+    pub fn no_place() -> Self {
+        Self::new(Fate::Refused, Some(400), "GitLab found no line for the draft: line_code is empty")
+    }
+
+    /// The same trouble with something that may have been done all the same.
+    pub fn as_uncertain(self) -> Self {
+        Self { fate: Fate::Lost, ..self }
+    }
+
+    /// Whether a write may still be carried out: nothing, or something in between, answered. A 500 is GitLab's own, and
+    /// it has ended there; what it did can be seen at once.
+    pub fn lands_late(&self) -> bool {
+        self.fate == Fate::Lost && self.status != Some(500)
     }
 
     /// Not a failure: what was asked for is not there yet.
@@ -197,6 +223,8 @@ pub(super) struct Http {
     backoff: Backoff,
     retry_max: u32,
     events: Events,
+    /// Requests in a row that got no answer in time.
+    stalled: AtomicU32,
 }
 
 impl Http {
@@ -214,22 +242,36 @@ impl Http {
                 message: "this machine has no certificate authorities: the bundled list of Mozilla's is used".into(),
             });
         }
-        Ok(Self { client, base, token, retry_max: retry.0, backoff: retry.1, events })
+        Ok(Self { client, base, token, retry_max: retry.0, backoff: retry.1, events, stalled: AtomicU32::new(0) })
     }
 
     pub(super) fn attempts(&self) -> Attempts {
         Attempts::new(self.retry_max)
     }
 
+    pub(super) fn backoff(&self) -> &Backoff {
+        &self.backoff
+    }
+
     /// Sends a request, and repeats it where that cannot do it twice.
     pub(super) async fn send(&self, request: &Request, attempts: &mut Attempts) -> Result<Answer, Trouble> {
         let mut waited = Duration::ZERO;
         loop {
+            if self.stalled.load(Ordering::Relaxed) >= MOST_STALLED {
+                return Err(stalls());
+            }
             attempts.used += 1;
             let trouble = match self.once(request).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    self.stalled.store(0, Ordering::Relaxed);
+                    return Ok(answer);
+                }
                 Err(trouble) => trouble,
             };
+            match trouble.timed_out {
+                true => drop(self.stalled.fetch_add(1, Ordering::Relaxed)),
+                false => self.stalled.store(0, Ordering::Relaxed),
+            }
             let again = match trouble.fate {
                 Fate::Limited | Fate::Locked | Fate::Unsent => true,
                 Fate::Lost => request.repeatable(),
@@ -327,8 +369,9 @@ fn next_hop(from: &Url, request: &Request, status: u16, headers: &HeaderMap) -> 
     }
     let mut trouble = Trouble::new(Fate::Refused, Some(status), format!("a redirect to {}", without_query(&target)));
     trouble.help = Some(
-        "The token is not sent to another address. Set `gitlab.base_url` to where GitLab really is (https instead of \
-         http, the right host), and name the project by its number.",
+        "The token is not sent to another address. In a job GitLab's address is CI_API_V4_URL, which follows its external \
+         URL; elsewhere it is `gitlab.base_url`. Use where GitLab really is (https instead of http, the right host), and \
+         name the project by its number.",
     );
     Err(trouble)
 }
@@ -366,7 +409,8 @@ async fn read(mut response: reqwest::Response, request: &Request) -> Result<Answ
     }
     let next = header(&headers, "x-next-page");
     let next_page = next.map(str::trim).filter(|page| !page.is_empty()).map(str::to_owned);
-    Ok(Answer { status, next_page, paged: next.is_some(), body, content_type })
+    let total = header(&headers, "x-total").and_then(|total| total.trim().parse().ok());
+    Ok(Answer { status, next_page, paged: next.is_some(), total, body, content_type })
 }
 
 /// What an answer that is not a success means for the request.
@@ -393,8 +437,9 @@ fn network_trouble(error: &reqwest::Error) -> Trouble {
         return Trouble::new(Fate::Unreachable, None, words);
     }
     if !error.is_connect() {
-        let words = if error.is_timeout() { format!("no answer in time: {words}") } else { words };
-        return Trouble::new(Fate::Lost, None, words);
+        let timed_out = error.is_timeout();
+        let words = if timed_out { format!("no answer in time: {words}") } else { words };
+        return Trouble { timed_out, ..Trouble::new(Fate::Lost, None, words) };
     }
     match tls::handshake_help(&words) {
         Some(help) => Trouble { help: Some(help), ..Trouble::new(Fate::Unreachable, None, words) },
@@ -405,6 +450,13 @@ fn network_trouble(error: &reqwest::Error) -> Trouble {
     }
 }
 
+/// GitLab does not answer: waiting for each further request would only cost the job's time.
+fn stalls() -> Trouble {
+    let words = format!("GitLab did not answer {MOST_STALLED} requests in a row in time; it was not asked again");
+    let help = "GitLab or something in front of it stalls. Run the job again later: it goes on where this one stopped.";
+    Trouble { help: Some(help), ..Trouble::new(Fate::Unreachable, None, words) }
+}
+
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
@@ -413,6 +465,7 @@ fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::POST => "POST",
         Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
         _ => "GET",
     }
 }

@@ -5,28 +5,29 @@ mod explain;
 mod http;
 mod issues;
 mod repository;
+mod talk;
 mod tls;
 mod wire;
 mod words;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::Method;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 
 pub use diff::{ApiDiff, UnavailableFile};
 pub use explain::missing_token;
 pub use http::{Attempts, Backoff, Fate, Trouble};
 pub use repository::{Branch, TreeEntry};
+pub use talk::{DraftNote, Listing};
 pub use tls::Deadlines;
 
 use crate::config::Token;
-use crate::contracts::Position;
 use crate::error::{Error, Failure, Result};
-use crate::post::sanitize::Sanitised;
+use crate::post::protocol::Pace;
 use crate::run::events::Events;
+use crate::threads::Seal;
 use explain::Purpose;
 use http::{Answer, Http, Request};
 
@@ -54,6 +55,12 @@ pub struct ClientConfig {
     pub retry_max: u32,
     pub backoff: Backoff,
     pub deadlines: Deadlines,
+    /// How long GitLab may still carry out a write that it did not answer.
+    pub settle: Duration,
+    /// How long the job may still take.
+    pub time_left: Option<Duration>,
+    /// Addresses of the job and its pipeline.
+    pub job_urls: Vec<String>,
 }
 
 impl ClientConfig {
@@ -68,6 +75,9 @@ impl ClientConfig {
             retry_max: 3,
             backoff: Backoff::default(),
             deadlines: Deadlines::default(),
+            settle: Duration::from_secs(150),
+            time_left: None,
+            job_urls: Vec::new(),
         }
     }
 }
@@ -110,6 +120,11 @@ pub struct MergeRequest {
     pub web_url: String,
     /// `12`, or `1000+` when GitLab stopped counting.
     pub changes_count: Option<String>,
+    pub author_id: Option<u64>,
+    /// The author's user name.
+    pub author: String,
+    pub source_branch: String,
+    pub target_branch: String,
 }
 
 /// The three commits a position needs.
@@ -134,14 +149,18 @@ pub struct Version {
 pub struct Note {
     pub id: u64,
     pub body: String,
-    pub author_id: u64,
+    /// `None` where GitLab does not say.
+    pub author_id: Option<u64>,
     /// Written by GitLab itself.
     pub system: bool,
+    /// Only members see it.
+    pub internal: bool,
     pub created_at: String,
     /// `DiffNote`, `DiscussionNote`; `None` for a plain note.
     pub kind: Option<String>,
     pub resolvable: bool,
     pub resolved: bool,
+    pub resolved_by: Option<u64>,
     pub position: Option<NotePosition>,
 }
 
@@ -171,8 +190,8 @@ pub struct Discussion {
 pub struct Snapshot {
     pub user: Result<User>,
     pub merge_request: Result<MergeRequest>,
-    pub notes: Result<Vec<Note>>,
-    pub discussions: Result<Vec<Discussion>>,
+    pub listing: Result<Listing>,
+    pub versions: Result<Vec<Version>>,
 }
 
 /// What GitLab said to a write that it accepted.
@@ -193,14 +212,54 @@ pub struct Client {
     http: Http,
     project: String,
     mr_iid: u64,
+    token: Token,
+    settle: Duration,
+    time_left: Option<Duration>,
+    job_urls: Vec<String>,
+    started: Instant,
 }
 
 impl Client {
     pub fn new(config: ClientConfig, events: Events) -> Result<Self> {
         let base = api_root(&config.base_url)?;
         let retry = (config.retry_max, config.backoff);
-        let http = Http::new(base, config.token, retry, &config.deadlines, &config.ca_files, events)?;
-        Ok(Self { http, project: config.project, mr_iid: config.mr_iid })
+        let http = Http::new(base, config.token.clone(), retry, &config.deadlines, &config.ca_files, events)?;
+        Ok(Self {
+            http,
+            project: config.project,
+            mr_iid: config.mr_iid,
+            token: config.token,
+            settle: config.settle,
+            time_left: config.time_left,
+            job_urls: config.job_urls,
+            started: Instant::now(),
+        })
+    }
+
+    /// What signs claims about this merge request.
+    pub fn seal(&self, project: u64) -> Seal {
+        Seal::new(self.token.expose(), project, self.mr_iid)
+    }
+
+    /// Addresses of the job and its pipeline: notes may link there.
+    pub fn job_urls(&self) -> &[String] {
+        &self.job_urls
+    }
+
+    /// Time since this client was made.
+    pub fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// How fast writes follow each other, and how long they are waited for.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            settle: self.settle,
+            deadline: self.time_left,
+            attempts: self.attempts().max,
+            step: self.http.backoff().base.min(Duration::from_millis(250)),
+            ..Pace::default()
+        }
     }
 
     /// The token's own user: the only author whose markers count.
@@ -254,29 +313,13 @@ impl Client {
         }
     }
 
-    /// Every note, oldest first, system notes included.
-    pub async fn notes(&self) -> Result<Vec<Note>> {
-        let mut request = Request::get(self.path("/notes"));
-        request.query = vec![("sort", "asc".into()), ("order_by", "created_at".into())];
-        let what = format!("read the notes of {}", self.name());
-        // An internal note is for members only: nothing behind this door ever sees one.
-        let rows = self.pages::<wire::Note>(request, PER_PAGE, &what).await?.into_iter();
-        Ok(rows.filter(|note| !note.is_internal()).map(Note::from).collect())
-    }
-
-    /// Every discussion, oldest first.
-    pub async fn discussions(&self) -> Result<Vec<Discussion>> {
-        let what = format!("read the discussions of {}", self.name());
-        let rows = self.pages::<wire::Discussion>(Request::get(self.path("/discussions")), PER_PAGE, &what).await?;
-        let public = rows.into_iter().map(Discussion::from);
-        Ok(public.filter(|discussion| !discussion.notes.is_empty()).collect())
-    }
-
-    /// The user, the merge request and all that was said, read at the same time.
+    /// The user, the merge request, its versions and all that was said, read at the same time.
     pub async fn snapshot(&self) -> Snapshot {
-        let (user, merge_request, notes, discussions) =
-            tokio::join!(self.current_user(), self.ready_merge_request(), self.notes(), self.discussions());
-        Snapshot { user, merge_request, notes, discussions }
+        let what = format!("read what was said in {}", self.name());
+        let (user, merge_request, listing, versions) =
+            tokio::join!(self.current_user(), self.ready_merge_request(), self.listing(), self.versions());
+        let listing = listing.map_err(|trouble| self.read_error(&what, &trouble));
+        Snapshot { user, merge_request, listing, versions }
     }
 
     /// The diff's versions, newest first.
@@ -286,55 +329,18 @@ impl Client {
         Ok(rows.into_iter().map(Version::from).collect())
     }
 
-    /// Opens a discussion.
-    pub async fn create_discussion(
-        &self,
-        body: &Sanitised,
-        position: &Position,
-        attempts: &mut Attempts,
-    ) -> Result<Posted, Trouble> {
-        let body = json!({ "body": body.as_str(), "position": position });
-        let request = Request::write(Method::POST, self.path("/discussions"), body);
-        let answer = self.http.send(&request, attempts).await?;
-        let stored: wire::StoredDiscussion = answer.json()?;
-        let note = stored.notes.into_iter().next();
-        if note.is_none() && answer.status != SWALLOWED {
-            return Err(Trouble::unreadable("GitLab's answer has no note in it"));
-        }
-        Ok(Posted {
-            status: Some(answer.status),
-            note_id: note.as_ref().map(|note| note.id),
-            discussion_id: stored.id,
-            kind: note.and_then(|note| note.kind),
-        })
-    }
-
-    /// Writes a plain note.
-    pub async fn create_note(&self, body: &Sanitised, attempts: &mut Attempts) -> Result<Posted, Trouble> {
-        let request = Request::write(Method::POST, self.path("/notes"), json!({ "body": body.as_str() }));
-        stored_note(&self.http.send(&request, attempts).await?)
-    }
-
-    /// Replaces a note's text.
-    pub async fn update_note(&self, id: u64, body: &Sanitised, attempts: &mut Attempts) -> Result<Posted, Trouble> {
-        let request = Request::write(Method::PUT, self.path(&format!("/notes/{id}")), json!({ "body": body.as_str() }));
-        stored_note(&self.http.send(&request, attempts).await?)
-    }
-
     /// A fresh count of attempts for one request.
     pub fn attempts(&self) -> Attempts {
         self.http.attempts()
     }
 
-    /// Waits until it makes sense to look whether a write without an answer arrived; `false` when that is too long.
-    pub async fn settle(&self, path: &str, trouble: &Trouble, attempts: &Attempts) -> bool {
-        let request = Request::write(Method::POST, self.path(path), json!(null));
-        self.http.pause(&request, trouble, attempts, std::time::Duration::ZERO).await.is_ok()
-    }
-
     /// A write that failed, in words and with its code.
     pub fn post_error(&self, what: &str, trouble: &Trouble) -> Error {
         explain::error(Purpose::Post, what, &self.project, trouble)
+    }
+
+    fn read_error(&self, what: &str, trouble: &Trouble) -> Error {
+        explain::error(Purpose::Read, what, &self.project, trouble)
     }
 
     /// `merge request !67 of project 12345`.
@@ -353,13 +359,12 @@ impl Client {
     }
 
     async fn pages<T: DeserializeOwned>(&self, request: Request, per_page: u32, what: &str) -> Result<Vec<T>> {
-        self.all_pages(request, per_page)
-            .await
-            .map_err(|trouble| explain::error(Purpose::Read, what, &self.project, &trouble))
+        let pages = self.all_pages(request, per_page).await;
+        pages.map(|pages| pages.rows).map_err(|trouble| self.read_error(what, &trouble))
     }
 
     /// Every row of a list. A short page is not the last one: GitLab filters after it has cut the pages.
-    async fn all_pages<T: DeserializeOwned>(&self, request: Request, per_page: u32) -> Result<Vec<T>, Trouble> {
+    async fn all_pages<T: DeserializeOwned>(&self, request: Request, per_page: u32) -> Result<Pages<T>, Trouble> {
         let mut rows = Vec::new();
         let mut page = 1;
         for _ in 0..MOST_PAGES {
@@ -372,7 +377,7 @@ impl Client {
             rows.append(&mut more);
             match next {
                 Some(next) => page = next,
-                None => return Ok(rows),
+                None => return Ok(Pages { rows, total: answer.total }),
             }
         }
         Err(Trouble::unreadable(format!("the list has more than {MOST_PAGES} pages")))
@@ -388,12 +393,11 @@ fn next_page(answer: &Answer, page: u32, empty: bool) -> Option<u32> {
     }
 }
 
-fn stored_note(answer: &Answer) -> Result<Posted, Trouble> {
-    let note: wire::StoredNote = answer.json()?;
-    if note.id.is_none() && answer.status != SWALLOWED {
-        return Err(Trouble::unreadable("GitLab's answer has no note in it"));
-    }
-    Ok(Posted { status: Some(answer.status), note_id: note.id, discussion_id: None, kind: note.kind })
+/// All pages of a list.
+struct Pages<T> {
+    rows: Vec<T>,
+    /// How many rows GitLab says there are, some of which this user may not see.
+    total: Option<usize>,
 }
 
 /// The API's root of a GitLab that is named by its site or by its API.

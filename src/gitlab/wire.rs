@@ -73,6 +73,20 @@ pub(super) struct MergeRequest {
     web_url: String,
     #[serde(default, deserialize_with = "or_default")]
     changes_count: String,
+    #[serde(default)]
+    author: Option<Person>,
+    #[serde(default, deserialize_with = "or_default")]
+    source_branch: String,
+    #[serde(default, deserialize_with = "or_default")]
+    target_branch: String,
+}
+
+#[derive(Deserialize)]
+struct Person {
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
+    username: String,
 }
 
 /// A title, or an object when details were asked for.
@@ -126,6 +140,10 @@ impl From<MergeRequest> for super::MergeRequest {
             discussion_locked: wire.discussion_locked,
             web_url: wire.web_url,
             changes_count: Some(wire.changes_count).filter(|count| !count.is_empty()),
+            author_id: wire.author.as_ref().and_then(|author| author.id),
+            author: wire.author.map(|author| author.username).unwrap_or_default(),
+            source_branch: wire.source_branch,
+            target_branch: wire.target_branch,
         }
     }
 }
@@ -156,7 +174,8 @@ pub(super) struct Note {
     id: u64,
     #[serde(default, deserialize_with = "or_default")]
     body: String,
-    author: Author,
+    #[serde(default)]
+    author: Option<Author>,
     #[serde(default, deserialize_with = "or_default")]
     system: bool,
     #[serde(default, deserialize_with = "or_default")]
@@ -167,6 +186,8 @@ pub(super) struct Note {
     resolvable: bool,
     #[serde(default, deserialize_with = "or_default")]
     resolved: bool,
+    #[serde(default)]
+    resolved_by: Option<Author>,
     #[serde(default)]
     position: Option<NotePosition>,
     #[serde(default, deserialize_with = "or_default")]
@@ -185,11 +206,12 @@ impl Note {
 
 #[derive(Deserialize)]
 struct Author {
-    id: u64,
+    #[serde(default)]
+    id: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct NotePosition {
+pub(super) struct NotePosition {
     #[serde(default, deserialize_with = "or_default")]
     position_type: String,
     #[serde(default)]
@@ -211,12 +233,14 @@ impl From<Note> for super::Note {
         Self {
             id: wire.id,
             body: wire.body,
-            author_id: wire.author.id,
+            author_id: wire.author.and_then(|author| author.id),
             system: wire.system,
+            internal: wire.internal || wire.confidential,
             created_at: wire.created_at,
             kind: wire.kind,
             resolvable: wire.resolvable,
             resolved: wire.resolved,
+            resolved_by: wire.resolved_by.and_then(|user| user.id),
             position: wire.position.map(|position| super::NotePosition {
                 position_type: position.position_type,
                 head_sha: position.head_sha,
@@ -241,6 +265,43 @@ impl From<Discussion> for super::Discussion {
     fn from(wire: Discussion) -> Self {
         let public = wire.notes.into_iter().filter(|note| !note.is_internal());
         Self { id: wire.id, notes: public.map(super::Note::from).collect() }
+    }
+}
+
+/// A row that can be read as `T`, or not: one broken row must not hide the others.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Row<T> {
+    Read(T),
+    Broken(serde::de::IgnoredAny),
+}
+
+impl<T> Row<T> {
+    pub(super) fn read(self) -> Option<T> {
+        match self {
+            Self::Read(row) => Some(row),
+            Self::Broken(_) => None,
+        }
+    }
+}
+
+/// A comment that nobody else sees yet.
+#[derive(Deserialize)]
+pub(super) struct Draft {
+    pub(super) id: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) note: String,
+    #[serde(default)]
+    pub(super) line_code: Option<String>,
+    #[serde(default)]
+    pub(super) position: Option<NotePosition>,
+}
+
+impl Draft {
+    /// GitLab found the place: a draft without one is dropped without a word when it is published.
+    pub(super) fn is_placed(&self) -> bool {
+        let file = self.position.as_ref().is_some_and(|position| position.position_type == "file");
+        file || self.line_code.as_ref().is_some_and(|code| !code.is_empty())
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Change {
     pub(super) source: DiffSource,
     pub(super) text: Redacted,
     pub(super) redaction: RedactionReport,
+    /// Hash of the change, wherever in the history it stands.
+    pub(super) hash: String,
     /// The shape of the diff before anything was removed from it.
     shape: u64,
 }
@@ -78,7 +80,8 @@ pub(super) fn redact(run: &Run, request: &Request, fetched: Fetched) -> Result<C
         redaction_token: redact::TOKEN.into(),
     };
     run.workdir.json(Artifact::Redaction, &report)?;
-    Ok(Change { fingerprint, source, text: redaction.bytes.into_text(), redaction: report, shape })
+    let hash = crate::threads::change_hash(&diff);
+    Ok(Change { fingerprint, source, text: redaction.bytes.into_text(), redaction: report, shape, hash })
 }
 
 fn parse(text: &[u8]) -> Result<Diff<'_>> {

@@ -5,20 +5,16 @@ use std::path::PathBuf;
 use crate::agent;
 use crate::cli::ReviewArgs;
 use crate::config::{Environment, Loaded};
-use crate::contracts::{
-    AgentKind, Anchors, GateConfig, OnPartial, PolicyRecord, PolicySource, PriorDigest, SkipCode, SkipDecision,
-    SkipReason,
-};
-use crate::diff::Diff;
+use crate::contracts::{AgentKind, Anchors, GateConfig, OnPartial, PolicyRecord, PolicySource, SkipCode, SkipReason};
 use crate::error::Result;
 use crate::gitlab::MergeRequest;
 use crate::prepare::Prepared;
-use crate::prior::{self, Prior};
 use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::Artifact;
-use crate::{skip, view};
+use crate::threads::digest::Prior;
+use crate::view;
 
 mod asking;
 mod caller;
@@ -29,6 +25,7 @@ mod look;
 mod outcome;
 mod passes;
 mod source;
+mod talk;
 
 use asking::write_prompts;
 use caller::Caller;
@@ -37,9 +34,10 @@ use eyes::Sight;
 use look::{looker, second_look};
 pub(crate) use outcome::write_reports;
 pub use outcome::{conclude, post_again};
-use outcome::{plan, post, report, validate};
+use outcome::{finish, plan, post, report, validate};
 pub(crate) use source::client_config;
 use source::{Seen, connect, fetch, issues};
+use talk::Terms;
 
 /// What a run was asked to do.
 #[derive(Debug, Clone)]
@@ -92,9 +90,11 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let change = redact(run, request, fetched)?;
     let diff = change.diff()?;
     let (prepared, anchors, passes) = prepare(run, request, &change, &diff).await?;
-    let prior = earlier(run, request, seen.as_ref())?;
-    if decide(run, request, &change, &diff, &prepared, &prior, seen.as_ref())?.should_skip {
-        return Ok(());
+    let prior = talk::earlier(run, request, gitlab.as_ref(), seen.as_ref()).await?;
+    let terms = talk::terms(run, request, agent, &change, seen.as_ref());
+    let decision = talk::decide(run, request, (&change, &terms), (&diff, &prepared), (&prior, seen.as_ref()))?;
+    if decision.should_skip {
+        return talk::skipped(run, request, gitlab.as_ref(), seen.as_ref(), &decision).await;
     }
     let issues = issues(run, request, gitlab.as_ref(), seen.as_ref()).await;
     let sight = eyes::open(run, request, agent, &change).await;
@@ -107,6 +107,9 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         issues: &issues,
         sight: sight.as_ref(),
     };
+    if let Some(claim) = talk::unfinished(run, request, &change, &terms, &prior) {
+        return finish(run, request, gitlab.as_ref(), claim, &diff, &about, terms).await;
+    }
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
     if request.args.dry_run || request.rehearsal {
         run.note(|progress| progress.dry_run = true);
@@ -117,8 +120,9 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
     let about = About { prepared: &settled, ..about };
     let mut reviewed = validate(&caller, agent, asked, &diff, &about)?;
-    let _fixed = second_look(&caller, looker(request, agent), &mut reviewed, &[], &diff, &about).await?;
-    let plan = plan(run, request, &reviewed, &diff, &about)?;
+    let open = talk::outdated(request, &prior, &diff);
+    let fixed = second_look(&caller, looker(request, agent), &mut reviewed, &open, &diff, &about).await?;
+    let plan = plan(run, request, &reviewed, &diff, &about, Terms { fixed, ..terms }, None)?;
     let posted = post(run, request, gitlab.as_ref(), &plan).await;
     report(run, reviewed, plan, &about, &posted)?;
     posted.map(|_| ())
@@ -210,62 +214,6 @@ fn baseline(run: &Run) -> Result<()> {
     };
     run.note(|progress| progress.skip_reasons = vec![reason]);
     Ok(())
-}
-
-/// What earlier runs said in this merge request.
-fn earlier(run: &Run, request: &Request, seen: Option<&Seen>) -> Result<Prior> {
-    run.stage("prior");
-    let prior = match seen.and_then(|seen| seen.own_user.map(|user| (user, seen))) {
-        Some((user, seen)) => prior::read(user, &request.loaded.config.gitlab.summary_note_tag, &seen.notes),
-        None => Prior::default(),
-    };
-    if prior.digest == PriorDigest::default() {
-        run.workdir.empty_json(Artifact::PriorDigest)?;
-    } else {
-        run.workdir.json(Artifact::PriorDigest, &prior.digest)?;
-    }
-    Ok(prior)
-}
-
-fn decide(
-    run: &Run,
-    request: &Request,
-    change: &Change,
-    diff: &Diff<'_>,
-    prepared: &Prepared,
-    prior: &Prior,
-    seen: Option<&Seen>,
-) -> Result<SkipDecision> {
-    run.stage("skip");
-    let (config, ci) = (&request.loaded.config, &request.loaded.ci);
-    let merge_request = seen.and_then(|seen| seen.merge_request.as_ref());
-    let in_ci = config.mode.ci;
-    let mut decision = skip::decide(&skip::Inputs {
-        config: &skip::allowed(&config.skip, &request.gate()),
-        fingerprint: &change.fingerprint,
-        prior: &prior.digest,
-        diff_is_empty: diff.files.is_empty(),
-        all_ignored: prepared.report.ignored_total == diff.files.len() as u64,
-        auto_merge: merge_request.and_then(|merge_request| merge_request.auto_merge),
-        draft: merge_request.map(|merge_request| merge_request.draft).or(ci.draft.filter(|_| in_ci)),
-        labels: match merge_request {
-            Some(merge_request) => &merge_request.labels,
-            None if in_ci => &ci.labels,
-            None => &[],
-        },
-    });
-    if let Some(words) = run.progress().compared {
-        let empty = decision.reasons.iter_mut().filter(|reason| reason.code == SkipCode::NoDiff);
-        empty.for_each(|reason| reason.message = format!("{}: compared {words}", reason.message));
-    }
-    run.workdir.json(Artifact::Skip, &decision)?;
-    run.note(|progress| progress.skip_reasons = decision.reasons.clone());
-    run.events.emit(Event::SkipDecided {
-        should_skip: decision.should_skip,
-        reasons: decision.reasons.clone(),
-        fingerprint: change.fingerprint.to_string(),
-    });
-    Ok(decision)
 }
 
 fn chars(text: &str) -> u64 {

@@ -2,13 +2,16 @@
 
 use super::asking::Asked;
 use super::caller::Caller;
+use super::talk::{self, Terms};
 use super::{About, Request, client_config};
 use crate::contracts::{
-    AgentKind, AgentRun, CheckCode, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
+    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
 };
 use crate::diff::Diff;
 use crate::error::{Error, Failure, Result};
-use crate::gitlab::Client;
+use crate::gitlab::{Client, ClientConfig};
+use crate::post::links::Links;
+use crate::post::plan::Job;
 use crate::post::position::Refs;
 use crate::post::{self, timezone};
 use crate::redact::{Engine, Output};
@@ -107,15 +110,61 @@ pub(super) fn count(review: &ReviewOutput, validation: &Validation) -> VerdictCo
     counts
 }
 
-/// The exact list of what is to be written where.
+/// Posts what is missing of a review that an earlier run claimed: no agent is asked.
+pub(super) async fn finish(
+    run: &Run,
+    request: &Request,
+    gitlab: Option<&Client>,
+    claim: Claim,
+    diff: &Diff<'_>,
+    about: &About<'_>,
+    terms: Terms,
+) -> Result<()> {
+    let Some(review) = claim.review.clone() else { return Ok(()) };
+    let anchoring = request.loaded.config.review.anchoring;
+    // No agent ran here; what one said is in the claim.
+    let run_of = AgentRun {
+        agent: review.meta.agent,
+        version: None,
+        model: review.meta.model.clone(),
+        argv: Vec::new(),
+        env_names: Vec::new(),
+        attempts: Vec::new(),
+        token_usage: review.meta.token_usage.clone(),
+        calls: Vec::new(),
+    };
+    let validation = Validation { anchoring, accepted: Vec::new(), rejected: Vec::new() };
+    let reviewed = Reviewed { review: *review, validation, run: run_of };
+    run.workdir.json(Artifact::Review, &reviewed.review)?;
+    run.note(|progress| {
+        progress.reviewed = true;
+        progress.counts = count(&reviewed.review, &reviewed.validation);
+    });
+    let plan = plan(run, request, &reviewed, diff, about, terms, Some(claim))?;
+    let posted = post(run, request, gitlab, &plan).await;
+    report(run, reviewed, plan, about, &posted)?;
+    posted
+}
+
+/// The exact list of what is to be written where. With a claim it is the plan of that review again.
 pub(super) fn plan(
     run: &Run,
     request: &Request,
     reviewed: &Reviewed,
     diff: &Diff<'_>,
     about: &About<'_>,
+    terms: Terms,
+    claim: Option<Claim>,
 ) -> Result<PostPlan> {
     run.stage("plan");
+    let story = talk::story(run, about, &reviewed.review, diff, claim.as_ref())?;
+    run.note(|progress| {
+        let counts = &mut progress.counts;
+        counts.by_severity = story.counted();
+        counts.findings = counts.by_severity.values().sum();
+        counts.standing = story.standing() as u64;
+        counts.dismissed = story.conversation.dismissed.len() as u64;
+    });
     let config = &request.loaded.config;
     let zone = timezone::parse(&config.note_timezone).map_err(|problem| {
         request.loaded.invalid("note_timezone", &problem, "use system-local, UTC, an IANA name or an offset")
@@ -133,6 +182,10 @@ pub(super) fn plan(
             .zip(reference.head_sha.as_deref())
             .map(|(base, head)| Refs::between(base, head)),
     };
+    // A path below the checkout is the report's path among the job's artifacts too.
+    let workdir = std::path::Path::new(&config.workdir);
+    let report_path =
+        workdir.is_relative().then(|| workdir.join(Artifact::Html.file_name()).to_string_lossy().into_owned());
     let progress = run.progress();
     let headline = verdict::headline_of(&progress);
     let iid = about.merge_request().map(|merge_request| merge_request.iid);
@@ -144,9 +197,16 @@ pub(super) fn plan(
         diff,
         refs: refs.as_ref(),
         head_sha: reference.head_sha.as_deref(),
+        base_sha: reference.base_sha.as_deref(),
         project_id: project.as_deref(),
         mr_iid: iid,
         prior: about.prior,
+        story: &story,
+        job: Job {
+            url: request.loaded.ci.job_url.as_deref(),
+            pipeline_url: request.loaded.ci.pipeline_url.as_deref(),
+            report: report_path.as_deref(),
+        },
         headline: &headline,
         truncation: &about.prepared.report,
         redaction: &about.change.redaction,
@@ -154,13 +214,27 @@ pub(super) fn plan(
         policy: progress.policy.as_ref(),
         elsewhere: &progress.elsewhere,
     });
-    clean_plan(&mut plan, run);
+    plan.claim = Some(claim.unwrap_or_else(|| talk::claim(request, about, &terms, &reviewed.review, &story)));
+    plan.resolve = talk::resolvable(about.prior, &terms.fixed);
+    let links = Links {
+        places: [
+            about.merge_request().map(|merge_request| &merge_request.web_url),
+            request.loaded.ci.job_url.as_ref(),
+            request.loaded.ci.pipeline_url.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect(),
+    };
+    clean_plan(&mut plan, run, &links);
     run.workdir.json(Artifact::PostPlan, &plan)?;
     run.note(|progress| {
         let counts = &mut progress.counts;
         counts.inline = plan.discussions.len() as u64;
         counts.repeated = plan.repeated.len() as u64;
-        counts.summary = counts.findings.saturating_sub(counts.inline + counts.repeated + plan.withheld.len() as u64);
+        let elsewhere = counts.inline + counts.repeated + counts.standing + plan.withheld.len() as u64;
+        counts.summary = counts.findings.saturating_sub(elsewhere);
     });
     run.events.emit(Event::PostPlanBuilt {
         discussions: plan.discussions.len() as u64,
@@ -171,8 +245,9 @@ pub(super) fn plan(
 }
 
 /// What is posted is what the plan says: without secrets, and with nothing in it that acts.
-pub(super) fn clean_plan(plan: &mut PostPlan, run: &Run) {
-    let clean = |text: &mut String| *text = post::wire::composed(&run.engine, text).into_string();
+fn clean_plan(plan: &mut PostPlan, run: &Run, links: &Links) {
+    let clean =
+        |text: &mut String| *text = post::wire::body(&run.engine, text, &links.own(text, |_| true)).into_string();
     clean(&mut plan.summary_markdown);
     clean(&mut plan.summary_meta_collapsible);
     clean(&mut plan.summary_body);
@@ -247,23 +322,48 @@ pub fn conclude(run: &Run, error: Option<&Error>) {
     }
 }
 
-/// Posts, or finishes posting, what an earlier run planned.
+/// Posts, or finishes posting, what an earlier run planned. The folder is data: where to post is the job's to say.
 pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
     run.stage("post");
+    run.note(|progress| progress.fail_on = request.loaded.config.gate.fail_on);
+    let record = run.workdir.read_json::<RunRecord>(Artifact::Run)?;
+    let skipped = record.as_ref().is_some_and(|record| record.ok && record.skipped);
+    if let Some(record) = record {
+        run.take_over(record);
+    }
+    if skipped {
+        run.events.emit(Event::Warning { message: "the review was skipped: there is nothing to post".into() });
+        return Ok(());
+    }
     let plan: PostPlan = run.workdir.read_json(Artifact::PostPlan)?.ok_or_else(|| {
         Error::GitlabPost(
             Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display()))
                 .help("run `diffsan --ci --no-post` first, or name the workdir of a finished review"),
         )
     })?;
-    if let Some(record) = run.workdir.read_json::<RunRecord>(Artifact::Run)? {
-        run.take_over(record);
-    }
-    let mut config = client_config(request)?;
-    if let (Some(project), Some(iid)) = (&plan.project_id, plan.mr_iid) {
-        config.project.clone_from(project);
-        config.mr_iid = iid;
-    }
+    let config = client_config(request)?;
+    fits_the_job(&plan, &config)?;
     let client = Client::new(config, run.events.clone())?;
     send_plan(run, &client, &plan).await
+}
+
+/// A plan for another project or merge request is refused before anything is asked.
+fn fits_the_job(plan: &PostPlan, job: &ClientConfig) -> Result<()> {
+    let refused = |what: &str, planned: &str, here: &str| {
+        let message = format!("the plan is for {what} {planned}, and this job is for {what} {here}");
+        Error::GitlabPost(Failure::new(message).help(
+            "the workdir is of another job: run `diffsan post` in the job of the same merge request, or review again",
+        ))
+    };
+    if let Some(iid) = plan.mr_iid.filter(|iid| *iid != job.mr_iid) {
+        return Err(refused("merge request", &format!("!{iid}"), &format!("!{}", job.mr_iid)));
+    }
+    // A project that the job names by its path is compared when GitLab has told its number.
+    let is_number = |project: &str| !project.is_empty() && project.bytes().all(|byte| byte.is_ascii_digit());
+    match &plan.project_id {
+        Some(project) if is_number(&job.project) && *project != job.project => {
+            Err(refused("project", project, &job.project))
+        }
+        _ => Ok(()),
+    }
 }

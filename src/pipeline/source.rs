@@ -6,10 +6,10 @@ use crate::diff::fetch::{self, Fetched, Local, Scope};
 use crate::diff::git::{Git, GitError};
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::{self, Client, ClientConfig, MergeRequest, Snapshot};
-use crate::prior::NoteView;
 use crate::prompt::Issue;
 use crate::run::events::Event;
 use crate::run::record::Run;
+use crate::threads::NoteView;
 
 /// The GitLab client where the run needs one; what it lacks is found before anything is paid for.
 pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
@@ -55,6 +55,9 @@ pub(crate) fn client_config(request: &Request) -> Result<ClientConfig> {
     let files = config.ca_file.iter().chain(&ci.ca_file);
     client.ca_files = files.map(|file| request.current.join(file)).collect();
     client.retry_max = u32::try_from(config.retry_max.get()).unwrap_or(u32::MAX);
+    client.settle = std::time::Duration::from_secs(config.settle_seconds);
+    client.time_left = crate::agent::time_left(ci, crate::run::clock::now());
+    client.job_urls = ci.job_url.iter().chain(&ci.pipeline_url).cloned().collect();
     Ok(client)
 }
 
@@ -172,28 +175,34 @@ pub(super) struct Seen {
     pub(super) own_user: Option<u64>,
     pub(super) merge_request: Option<MergeRequest>,
     pub(super) notes: Vec<NoteView>,
+    /// What of them could not be read.
+    pub(super) unread: Vec<String>,
+    /// Newest first.
+    pub(super) versions: Vec<gitlab::Version>,
 }
 
 pub(super) fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
-    let own_user = needed(run, request, snapshot.user)?.map(|user| user.id);
-    let merge_request = needed(run, request, snapshot.merge_request)?;
-    let plain = survived(run, request, snapshot.notes)?;
-    let discussions = survived(run, request, snapshot.discussions)?;
-    let mut notes: Vec<NoteView> = Vec::new();
-    for discussion in discussions.into_iter().flatten() {
-        notes.extend(discussion.notes.iter().map(|note| view(note, Some(&discussion.id))));
-    }
-    for note in plain.into_iter().flatten() {
-        if !notes.iter().any(|known| known.id == note.id) {
-            notes.push(view(&note, None));
+    let own_user = match snapshot.user {
+        Ok(user) => Some(user.id),
+        Err(error) if request.posts() && error.is_unauthorized() => return Err(error),
+        Err(error) => {
+            // Own notes are still known by their signature.
+            run.survive(&error);
+            None
         }
+    };
+    let merge_request = needed(run, request, snapshot.merge_request)?;
+    let listing = survived(run, request, snapshot.listing)?.unwrap_or_default();
+    for message in &listing.unread {
+        run.events.emit(Event::Warning { message: message.clone() });
     }
+    let versions = survived(run, request, snapshot.versions)?.unwrap_or_default();
     if let Some(merge_request) = &merge_request
         && merge_request.auto_merge.is_none()
     {
         run.events.emit(Event::SkipAutoMergeUnknown { reason: "GitLab does not say".into() });
     }
-    Ok(Seen { own_user, merge_request, notes })
+    Ok(Seen { own_user, merge_request, notes: listing.notes, unread: listing.unread, versions })
 }
 
 /// The issues that the merge request closes. GitLab is asked only where the description names one; what cannot be read is
@@ -234,19 +243,5 @@ pub(super) fn survived<T>(run: &Run, request: &Request, read: Result<T>) -> Resu
             run.survive(&error);
             Ok(None)
         }
-    }
-}
-
-pub(super) fn view(note: &gitlab::Note, discussion: Option<&str>) -> NoteView {
-    NoteView {
-        id: note.id,
-        body: note.body.clone(),
-        author_id: note.author_id,
-        system: note.system,
-        created_at: note.created_at.clone(),
-        discussion_id: discussion.map(str::to_owned),
-        path: note.position.as_ref().and_then(|position| position.new_path.clone().or(position.old_path.clone())),
-        line: note.position.as_ref().and_then(|position| position.new_line.or(position.old_line)),
-        resolved: note.resolved,
     }
 }

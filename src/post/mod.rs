@@ -1,9 +1,11 @@
 //! What is written to a merge request: places, bodies, and the plan that lists them.
 
 pub mod guards;
+pub(crate) mod links;
 mod looked;
 pub mod plan;
 pub mod position;
+pub mod protocol;
 pub mod render;
 pub mod sanitize;
 pub mod send;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::plan::Job;
 use crate::contracts::{
-    ErrorInfo, Finding, LeftOut, PriorDigest, PriorFinding, RedactionReport, ReviewMeta, Severity, Side, TokenUsage,
-    TruncationReport,
+    Conversation, ConversationItem, ErrorInfo, Finding, LeftOut, PriorDigest, PriorFinding, RedactionReport,
+    ReviewMeta, Severity, Side, TokenUsage, TruncationReport,
 };
-use crate::prior;
+use crate::threads::{digest as prior, marker};
 
 use super::looked;
 use super::render::{self, BODY_CHARS, Unplaced, details, line_range};
@@ -19,10 +20,8 @@ use super::timezone::Zone;
 pub struct Parts<'a> {
     /// The result in one line.
     pub headline: &'a str,
-    /// How many findings stand on lines.
-    pub inline: usize,
-    /// How many an earlier run posted already.
-    pub repeated: usize,
+    /// How many of the review's findings a person refused before.
+    pub dismissed: usize,
     /// How many are not severe enough to be posted.
     pub withheld: usize,
     /// Every finding that is not withheld, worst first.
@@ -39,6 +38,9 @@ pub struct Parts<'a> {
     /// None where the note should not tell.
     pub redaction: Option<&'a RedactionReport>,
     pub errors: &'a [ErrorInfo],
+    /// What is new since the last review.
+    pub conversation: &'a Conversation,
+    pub job: Job<'a>,
     /// What the change touches that guards the project, ready to be shown.
     pub guards: &'a str,
     /// `gitlab.summary_note_tag`.
@@ -62,7 +64,12 @@ pub struct Summary {
 /// Renders the note; it stays below GitLab's limit, and what is cut is said.
 pub fn render(parts: &Parts<'_>) -> Summary {
     let mut counts = Counts::new();
-    let opening = sections([result(parts, &mut counts), parts.guards.to_owned(), words(parts, &mut counts)]);
+    let opening = sections([
+        result(parts, &mut counts),
+        since(parts.conversation),
+        parts.guards.to_owned(),
+        words(parts, &mut counts),
+    ]);
     let metadata = metadata(parts);
     let closing = sections([
         markers(parts),
@@ -94,9 +101,8 @@ fn result(parts: &Parts<'_>, counts: &mut Counts) -> String {
     sanitize::add(counts, &headline.counts);
     let mut text = format!("**diffsan:** {}", headline.text);
     let places = [
-        (parts.inline, "on lines of the diff"),
         (parts.unplaced.len(), "below"),
-        (parts.repeated, "posted by an earlier run"),
+        (parts.dismissed, "refused before and not posted again"),
         (parts.withheld, "not severe enough to be posted"),
     ];
     let places: Vec<String> =
@@ -116,6 +122,48 @@ fn result(parts: &Parts<'_>, counts: &mut Counts) -> String {
         );
     }
     text
+}
+
+/// What changed since the last review, with links to what was said before.
+fn since(story: &Conversation) -> String {
+    let counts = [
+        (story.new.len(), "new"),
+        (story.still_open.len(), "still open"),
+        (story.resolved.len(), "resolved"),
+        (story.dismissed.len(), "dismissed"),
+    ];
+    let Some(before) = &story.since else { return String::new() };
+    let last = before.url.as_deref().and_then(|url| sanitize::link("the last review", url));
+    let counts: Vec<String> = counts.iter().map(|(count, what)| format!("{count} {what}")).collect();
+    let mut text = format!("Since {}: {}.", last.unwrap_or_else(|| "the last review".to_owned()), counts.join(", "));
+    for (what, items) in
+        [("Still open", &story.still_open), ("Resolved", &story.resolved), ("Dismissed", &story.dismissed)]
+    {
+        if !items.is_empty() {
+            let mut lines: Vec<String> = items.iter().take(LISTED).map(told).collect();
+            if items.len() > LISTED {
+                lines.push(format!("- and {} more", items.len() - LISTED));
+            }
+            let _ = write!(text, "\n\n{}", details(&format!("{what} ({})", items.len()), &lines.join("\n")));
+        }
+    }
+    text
+}
+
+/// One finding of the story on one line.
+fn told(item: &ConversationItem) -> String {
+    let line = item.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let fits = |c: char| if c.is_alphanumeric() || " .,-/_+@".contains(c) { c } else { '?' };
+    let path: String = sanitize::clip(&item.path, 200).chars().map(fits).collect();
+    let place = sanitize::code(&format!("{path}{line}"));
+    let place = match &item.url {
+        Some(url) if !path.is_empty() => format!("[{place}]({url})"),
+        _ => place,
+    };
+    let title = sanitize::line(&sanitize::clip(&item.title, SHOWN_CHARS)).text;
+    let reason = item.reason.as_deref().map(|reason| sanitize::line(&sanitize::clip(reason, SHOWN_CHARS)).text);
+    let reason = reason.map(|reason| format!(" *({reason})*")).unwrap_or_default();
+    format!("- **{}** {place} {title}{reason}", item.severity.name())
 }
 
 fn words(parts: &Parts<'_>, counts: &mut Counts) -> String {
@@ -185,7 +233,7 @@ fn markers(parts: &Parts<'_>) -> String {
     };
     let fingerprint = format!("fingerprint:{}", meta.fingerprint);
     let digest = format!("prior_digest:{}", prior::encode(&digest));
-    [prior::marker(parts.tag), prior::marker(&fingerprint), prior::marker(&digest)].join("\n")
+    [marker::marker(parts.tag), marker::marker(&fingerprint), marker::marker(&digest)].join("\n")
 }
 
 fn known(finding: &Finding) -> PriorFinding {
@@ -207,9 +255,12 @@ fn metadata(parts: &Parts<'_>) -> String {
     let meta = parts.meta;
     let shown = |text: &str| sanitize::code(&sanitize::clip(text, SHOWN_CHARS));
     let mut lines = vec![format!("- Fingerprint: {}", shown(&meta.fingerprint.to_string()))];
-    if let Some(head) = parts.head_sha {
-        lines.push(format!("- Reviewed commit: {}", shown(head)));
+    match (&parts.conversation.base_sha, parts.head_sha) {
+        (Some(base), Some(head)) => lines.push(format!("- Reviewed commits: {} to {}", shown(base), shown(head))),
+        (None, Some(head)) => lines.push(format!("- Reviewed commit: {}", shown(head))),
+        _ => {}
     }
+    lines.extend(job(&parts.job));
     let model = meta.model.as_deref().map(|model| format!(", model {}", shown(model))).unwrap_or_default();
     lines.push(format!("- Agent: {}{model}", shown(meta.agent.name())));
     lines.push(format!("- Findings: {}", by_severity(parts.findings)));
@@ -222,11 +273,22 @@ fn metadata(parts: &Parts<'_>) -> String {
     if !tokens.is_empty() {
         lines.push(format!("- Tokens: {tokens}"));
     }
+    if let Some(cost) = parts.conversation.cost_usd.filter(|_| parts.conversation.reviews > 1) {
+        lines.push(format!("- Cost so far: {cost:.4} US dollars in {} reviews", parts.conversation.reviews));
+    }
     lines.extend(looked::metadata(meta));
     let yes = |flag: bool| if flag { "yes" } else { "no" };
     lines.push(format!("- Truncated: {}; secrets found: {}", yes(meta.truncated), yes(meta.redaction_found)));
     lines.push(format!("- diffsan {}", env!("CARGO_PKG_VERSION")));
     details("Metadata", &lines.join("\n"))
+}
+
+/// Links to the job, its report and the pipeline.
+fn job(job: &Job<'_>) -> Option<String> {
+    let report = job.url.zip(job.report).map(|(url, path)| format!("{url}/artifacts/file/{path}"));
+    let links = [("job", job.url), ("report", report.as_deref()), ("pipeline", job.pipeline_url)];
+    let links: Vec<String> = links.into_iter().filter_map(|(label, url)| sanitize::link(label, url?)).collect();
+    (!links.is_empty()).then(|| format!("- Made by: {}", links.join(", ")))
 }
 
 /// `3 (1 high, 2 low)`.

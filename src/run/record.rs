@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, OnPartial, PolicyRecord, PrivacyAudit,
-    RunArtifacts, RunRecord, RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
+    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, GateStatus, OnPartial, PolicyRecord,
+    PrivacyAudit, RunArtifacts, RunRecord, RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::diff::git::tracked_in;
 use crate::error::{Error, Failure};
@@ -56,6 +56,8 @@ pub struct Progress {
     pub fail_on: Option<Severity>,
     /// There is a validated review.
     pub reviewed: bool,
+    /// There is none, but the verdict of an earlier review of the same change holds.
+    pub carried: bool,
     /// The run stopped after the prompt because it was asked to.
     pub dry_run: bool,
     pub token_usage: Option<TokenUsage>,
@@ -167,11 +169,14 @@ impl Run {
         self.note(|progress| {
             progress.fingerprint = earlier.fingerprint;
             progress.token_usage = earlier.token_usage;
+            progress.skip_reasons = earlier.skip_reasons;
             if let Some(verdict) = earlier.verdict {
                 progress.coverage = verdict.coverage;
                 progress.counts = verdict.counts;
-                progress.fail_on = verdict.gate.fail_on;
-                progress.reviewed = true;
+                progress.fail_on = progress.fail_on.or(verdict.gate.fail_on);
+                // A skipped review that carries no verdict has none to be judged by.
+                let judged = verdict.gate.status != GateStatus::NotEvaluated;
+                (progress.reviewed, progress.carried) = (!earlier.skipped, earlier.skipped && judged);
             }
         });
     }

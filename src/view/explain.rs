@@ -157,6 +157,14 @@ fn skip(code: SkipCode) -> Explanation {
         SkipCode::Label => {
             ("The merge request carries a label of skip.skip_labels.", "Remove the label, or change skip.skip_labels.")
         }
+        SkipCode::SameChanges => (
+            "The same change was reviewed before a rebase: every path, mode and line of it is the same, and so is the policy. \
+             The verdict of that review holds.",
+            "Set skip.skip_on_same_fingerprint = false to review it again.",
+        ),
+        SkipCode::Author => ("The author is one of skip.skip_authors.", "Change skip.skip_authors."),
+        SkipCode::Title => ("The title matches one of skip.skip_titles.", "Change the title, or skip.skip_titles."),
+        SkipCode::Branch => ("The source branch matches one of skip.skip_branches.", "Change skip.skip_branches."),
     };
     Explanation { code: code.name(), kind: "skip", meaning, what_to_do }
 }

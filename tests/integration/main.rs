@@ -11,6 +11,7 @@ mod commands;
 mod configuration;
 mod context;
 mod contract;
+mod conversation;
 mod coverage;
 mod diff_fetch_ci;
 mod diff_fetch_local;

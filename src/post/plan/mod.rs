@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use crate::contracts::{
-    AppConfig, ErrorInfo, Finding, PlannedDiscussion, PolicyRecord, PostPlan, RedactionReport, ReviewOutput,
+    AppConfig, ErrorInfo, Finding, Notify, PlannedDiscussion, PolicyRecord, PostPlan, RedactionReport, ReviewOutput,
     TruncationReport,
 };
 use crate::diff::Diff;
 use crate::look::INLINE_FROM;
-use crate::prior::Prior;
+use crate::threads::digest::Prior;
+use crate::threads::story::{Story, Told};
 
 use super::guards;
 use super::position::{self, Place, Refs};
@@ -29,10 +30,16 @@ pub struct Inputs<'a> {
     pub refs: Option<&'a Refs>,
     /// Commit that was reviewed.
     pub head_sha: Option<&'a str>,
+    /// Commit that it was compared with.
+    pub base_sha: Option<&'a str>,
     pub project_id: Option<&'a str>,
     pub mr_iid: Option<u64>,
     /// What earlier runs left there.
     pub prior: &'a Prior,
+    /// What of the review is new.
+    pub story: &'a Story,
+    /// Addresses of the job and its pipeline.
+    pub job: Job<'a>,
     /// The result in one line.
     pub headline: &'a str,
     pub truncation: &'a TruncationReport,
@@ -45,6 +52,15 @@ pub struct Inputs<'a> {
     pub elsewhere: &'a [(String, String)],
 }
 
+/// Where the review was made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Job<'a> {
+    pub url: Option<&'a str>,
+    pub pipeline_url: Option<&'a str>,
+    /// The report's path among the job's artifacts.
+    pub report: Option<&'a str>,
+}
+
 /// Which finding goes where; each of the review is in exactly one list, worst first.
 #[derive(Debug, Clone, Default)]
 pub struct Placement<'a> {
@@ -52,8 +68,10 @@ pub struct Placement<'a> {
     pub inline: Vec<(&'a Finding, Place<'a>)>,
     /// In the summary, with the reason.
     pub summary: Vec<(&'a Finding, String)>,
-    /// In an own discussion already.
+    /// Said by an earlier review already.
     pub repeated: Vec<&'a Finding>,
+    /// Refused by a person.
+    pub dismissed: Vec<&'a Finding>,
     /// Below `review.min_severity`.
     pub withheld: Vec<&'a Finding>,
     /// The merge request is no longer at the reviewed commit.
@@ -63,15 +81,21 @@ pub struct Placement<'a> {
 /// Decides where each finding goes.
 pub fn place<'a>(inputs: &Inputs<'a>) -> Placement<'a> {
     let config = &inputs.config.review;
-    let head_moved = inputs.refs.zip(inputs.head_sha).is_some_and(|(refs, head)| refs.head_sha != head);
+    let head_moved = inputs.refs.zip(inputs.head_sha).is_some_and(|(refs, head)| {
+        // Positions are those of the reviewed diff: they fit no diff from another base.
+        refs.head_sha != head || inputs.base_sha.is_some_and(|base| refs.base_sha != base)
+    });
     let mut placement = Placement { head_moved, ..Placement::default() };
     let mut seen = HashSet::new();
-    for finding in worst_first(&inputs.review.findings) {
+    for (at, finding) in numbered(&inputs.review.findings) {
         let id = render::marker_id(&finding.finding_id);
+        let told = inputs.story.told.get(at).unwrap_or(&Told::New);
         if finding.severity < config.min_severity {
             placement.withheld.push(finding);
-        } else if inputs.prior.finding_ids.contains(&id) {
+        } else if let Told::Repeated { .. } = told {
             placement.repeated.push(finding);
+        } else if let Told::Dismissed { .. } = told {
+            placement.dismissed.push(finding);
         } else {
             match inline(inputs, finding, head_moved) {
                 Err(reason) => placement.summary.push((finding, reason)),
@@ -102,9 +126,10 @@ pub fn build(inputs: &Inputs<'_>) -> PostPlan {
         .collect();
     let summary = summary::render(&summary::Parts {
         headline: inputs.headline,
-        inline: placement.inline.len(),
-        repeated: placement.repeated.len(),
+        dismissed: placement.dismissed.len(),
         withheld: withheld.len(),
+        conversation: &inputs.story.conversation,
+        job: inputs.job,
         findings: &reported,
         unplaced: &unplaced,
         agent_summary: &inputs.review.summary_markdown,
@@ -121,7 +146,14 @@ pub fn build(inputs: &Inputs<'_>) -> PostPlan {
     let mut sanitized = summary.counts;
     let mut discussions = Vec::with_capacity(placement.inline.len());
     for (finding, place) in &placement.inline {
-        discussions.extend(discussion(finding, place, &mut sanitized));
+        let at = inputs.review.findings.iter().position(|known| std::ptr::eq(known, *finding));
+        let keys = at.and_then(|at| inputs.story.keys.get(at)).cloned().unwrap_or_default();
+        let planned = discussion(finding, place, &mut sanitized);
+        discussions.extend(planned.map(|planned| PlannedDiscussion {
+            line_key: keys.line,
+            block_key: keys.block,
+            ..planned
+        }));
     }
     PostPlan {
         project_id: inputs.project_id.map(str::to_owned),
@@ -136,12 +168,21 @@ pub fn build(inputs: &Inputs<'_>) -> PostPlan {
         repeated: ids(&placement.repeated),
         withheld,
         sanitized,
+        claim: None,
+        base_sha: inputs.base_sha.map(str::to_owned),
+        drafts: inputs.config.gitlab.notify == Notify::Once,
+        resolve: Vec::new(),
     }
 }
 
 fn worst_first(findings: &[Finding]) -> Vec<&Finding> {
-    let mut findings: Vec<&Finding> = findings.iter().collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    numbered(findings).into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Worst first, each with its number in the review.
+fn numbered(findings: &[Finding]) -> Vec<(usize, &Finding)> {
+    let mut findings: Vec<_> = findings.iter().enumerate().collect();
+    findings.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));
     findings
 }
 
@@ -173,6 +214,8 @@ fn discussion(finding: &Finding, place: &Place<'_>, counts: &mut sanitize::Count
         fallbacks: fallbacks.to_vec(),
         severity: finding.severity,
         category: finding.category,
+        line_key: String::new(),
+        block_key: String::new(),
     })
 }
 

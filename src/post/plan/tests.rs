@@ -1,7 +1,5 @@
 //! Tests of `plan`.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 
 use super::*;
@@ -10,8 +8,9 @@ use crate::post::oracle;
 use crate::post::sanitize::tests::hostile;
 use crate::post::sanitize::{self, Own};
 use crate::post::timezone;
-use crate::prior;
 use crate::redact;
+use crate::threads::story::{People, Story, Told};
+use crate::threads::{NoteView, Own as Owner, Seal, Seen, digest, marker, story};
 
 const DIFF: &str = "\
 diff --git a/src/a.rs b/src/a.rs
@@ -106,6 +105,7 @@ struct Case {
     refs: Option<Refs>,
     head: String,
     prior: Prior,
+    story: Story,
     truncation: TruncationReport,
     redaction: RedactionReport,
     errors: Vec<ErrorInfo>,
@@ -121,6 +121,7 @@ impl Case {
             refs: Some(refs()),
             head: "a".repeat(40),
             prior: Prior::default(),
+            story: Story::default(),
             truncation: TruncationReport::default(),
             redaction,
             errors: Vec::new(),
@@ -142,9 +143,16 @@ impl Case {
             diff: &diff,
             refs: self.refs.as_ref(),
             head_sha: Some(&self.head),
+            base_sha: None,
             project_id: Some("42"),
             mr_iid: Some(7),
             prior: &self.prior,
+            story: &self.story,
+            job: Job {
+                url: Some("https://gitlab.example/g/p/-/jobs/5"),
+                pipeline_url: None,
+                report: Some(".diffsan/report.html"),
+            },
             headline: "2 findings need a look",
             truncation: &self.truncation,
             redaction: &self.redaction,
@@ -229,13 +237,12 @@ fn a_finding_that_an_own_discussion_carries_is_not_posted_again() {
         finding("f-1", Severity::Low, "src/a.rs", 3, 3, "One."),
         finding("f-2", Severity::Low, "src/a.rs", 4, 4, "Two."),
     ]);
-    case.prior =
-        Prior { finding_ids: BTreeSet::from(["f-1".to_owned()]), summary_note_id: Some(99), ..Prior::default() };
+    case.prior = Prior { summary_note_id: Some(99), ..Prior::default() };
+    case.story.told = vec![Told::Repeated { note: Some(5) }, Told::New];
     let plan = case.plan();
     assert_eq!(ids(&plan), ["f-2"]);
     assert_eq!(plan.repeated, ["f-1"]);
     assert_eq!(plan.prior_summary_note_id, Some(99));
-    assert!(plan.summary_markdown.contains("1 posted by an earlier run"));
 }
 
 #[test]
@@ -245,15 +252,20 @@ fn what_a_plan_posts_is_what_the_next_run_recognises() {
         finding("f-2", Severity::Low, "src/none.rs", 4, 4, "Two."),
     ]);
     let plan = case.plan();
-    let note = |id, body: &str, discussion_id| prior::NoteView {
+    let note = |id, body: &str, discussion_id| NoteView {
         id,
-        author_id: 7,
+        author_id: Some(7),
         body: body.to_owned(),
         discussion_id,
-        ..prior::NoteView::default()
+        path: Some("src/a.rs".to_owned()),
+        ..NoteView::default()
     };
     let notes = [note(1, &plan.discussions[0].body_markdown, Some("d".to_owned())), note(2, &plan.summary_body, None)];
-    case.prior = prior::read(7, "ai-reviewer", &notes);
+    case.prior = digest::read(7, "ai-reviewer", &notes);
+    let seal = Seal::new("token", 42, 7);
+    let seen = Seen::read(&notes, &Owner { author: Some(7), tag: "ai-reviewer", seal: &seal });
+    let diff = Diff::parse(DIFF.as_bytes()).expect("diff");
+    case.story = story::tell(&seen, &case.review.findings, &diff, &People::default(), None);
     assert_eq!(case.prior.summary_note_id, Some(2));
     assert_eq!(case.prior.digest.prior_fingerprint, Some(case.review.meta.fingerprint.clone()));
     assert_eq!(case.prior.digest.findings.len(), 2);
@@ -334,7 +346,7 @@ fn eventful() -> Case {
         Some(SuggestedPatch { format: PatchFormat::UnifiedDiff, content: "@@ -8 +8 @@\n-a\n+b\n".into() });
     case.review.meta.truncated = true;
     case.review.meta.redaction_found = true;
-    case.prior.finding_ids = BTreeSet::from(["f-3".to_owned()]);
+    case.story = said_before();
     case.truncation = TruncationReport {
         truncated: true,
         original_chars: 300_000,
@@ -368,6 +380,39 @@ fn eventful() -> Case {
         help: Some("run the job again".into()),
     }];
     case
+}
+
+/// The third finding was posted before; two others were settled since.
+fn said_before() -> Story {
+    let item = |id: &str, title: &str, reason: Option<&str>| crate::contracts::ConversationItem {
+        finding_id: id.into(),
+        title: title.into(),
+        path: "src/a.rs".into(),
+        line: Some(3),
+        severity: Severity::Low,
+        category: None,
+        note_id: Some(31),
+        url: Some("https://gitlab.example/g/p/-/merge_requests/7#note_31".into()),
+        counted: true,
+        reason: reason.map(str::to_owned),
+    };
+    let conversation = crate::contracts::Conversation {
+        base_sha: Some("b".repeat(40)),
+        since: Some(crate::contracts::EarlierReview {
+            note_id: 30,
+            url: Some("https://gitlab.example/g/p/-/merge_requests/7#note_30".into()),
+            head_sha: None,
+        }),
+        new: vec![item("f-1", "x", None), item("f-2", "y", None)],
+        still_open: vec![item("f-3", "Said before.", None)],
+        resolved: vec![item("f-4", "Was wrong.", Some("its line is gone"))],
+        dismissed: vec![item("f-5", "Is meant so, @all.", Some("answered: by design"))],
+        reviews: 3,
+        cost_usd: Some(0.5),
+        ..Default::default()
+    };
+    let told = vec![Told::New, Told::New, Told::Repeated { note: Some(31) }];
+    Story { told, conversation, ..Story::default() }
 }
 
 #[test]
@@ -531,7 +576,7 @@ proptest! {
             let own = Own::written_in(note, |_| true);
             prop_assert_eq!(&sanitize::body(note, &own).into_string(), note);
         }
-        prop_assert_eq!(plan.summary_body.matches(prior::MARKER).count(), 3);
+        prop_assert_eq!(plan.summary_body.matches(marker::MARKER).count(), 3);
         prop_assert_eq!(plan.summary_body.matches("\n\n<details><summary>Metadata</summary>\n\n").count(), 1);
     }
 }

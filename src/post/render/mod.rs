@@ -1,7 +1,7 @@
 //! The bodies of discussions, and of findings that stand in the summary.
 
 use crate::contracts::{Finding, PlannedDiscussion};
-use crate::prior;
+use crate::threads::marker::{self, MARKER};
 
 use super::position::Place;
 use super::sanitize::{self, Counts};
@@ -20,11 +20,11 @@ pub struct Unplaced<'a> {
     pub reason: &'a str,
 }
 
-/// A discussion that GitLab did not take at any of its positions.
+/// A discussion that GitLab did not take at any of its positions, or did not take yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Failed<'a> {
     pub discussion: &'a PlannedDiscussion,
-    /// What went wrong, in words.
+    /// What went wrong, in words; empty while nothing did.
     pub reason: &'a str,
 }
 
@@ -36,7 +36,7 @@ pub fn discussion(finding: &Finding, place: &Place<'_>, counts: &mut Counts) -> 
         body.push_str(&suggestion::block(patch, &finding.path, Some(place)));
     }
     body.push_str("\n\n");
-    body.push_str(&prior::finding_marker(&marker_id(&finding.finding_id)));
+    body.push_str(&marker::finding_marker(&marker_id(&finding.finding_id)));
     body
 }
 
@@ -58,13 +58,39 @@ pub fn failed_items_section(items: &[Failed<'_>]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let mut section = format!("### Findings that could not be posted on their lines ({})\n", items.len());
-    for item in items {
-        section.push('\n');
-        section.push_str(&folded_discussion(item));
-        section.push('\n');
+    let (pending, refused): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.reason.is_empty());
+    let mut section = String::new();
+    let parts = [("on their way to their lines", pending), ("that could not be posted on their lines", refused)];
+    for (what, items) in parts.into_iter().filter(|(_, items)| !items.is_empty()) {
+        section.push_str(&format!("### Findings {what} ({})\n", items.len()));
+        for item in items {
+            section.push('\n');
+            section.push_str(&folded_discussion(item));
+            section.push('\n');
+        }
     }
     section
+}
+
+/// A summary with links to the findings that stand on lines, before the markers.
+pub fn with_links(summary_body: &str, links: &[(&PlannedDiscussion, String)]) -> String {
+    const LISTED: usize = 50;
+    if links.is_empty() {
+        return summary_body.to_owned();
+    }
+    let line = |(planned, url): &(&PlannedDiscussion, String)| {
+        let place = Location { path: &planned.path, first: planned.line_start, last: planned.line_end };
+        let place = sanitize::code(&place.plain());
+        let link = format!("[{place}]({url})");
+        format!("- **{}** {link}", planned.severity.name())
+    };
+    let mut lines: Vec<String> = links.iter().take(LISTED).map(line).collect();
+    if links.len() > LISTED {
+        lines.push(format!("- and {} more", links.len() - LISTED));
+    }
+    let section = details(&format!("On lines of the diff ({})", links.len()), &lines.join("\n"));
+    let (before, after) = summary_body.split_at(summary_body.find(MARKER).unwrap_or(summary_body.len()));
+    format!("{}\n\n{section}\n\n{after}", before.trim_end())
 }
 
 /// A summary with the findings that GitLab did not take, before the markers. What does not fit is said.
@@ -80,7 +106,7 @@ pub fn with_failed_items(summary_body: &str, items: &[Failed<'_>]) -> String {
     if section.is_empty() {
         return summary_body.to_owned();
     }
-    let (before, after) = summary_body.split_at(summary_body.find(prior::MARKER).unwrap_or(summary_body.len()));
+    let (before, after) = summary_body.split_at(summary_body.find(MARKER).unwrap_or(summary_body.len()));
     format!("{}\n\n{section}\n{after}", before.trim_end())
 }
 
@@ -120,6 +146,13 @@ struct Location<'a> {
 }
 
 impl Location<'_> {
+    /// Without what would end a link: a path may hold anything.
+    fn plain(&self) -> String {
+        let fits = |c: char| if c.is_alphanumeric() || " .,-/_+@".contains(c) { c } else { '?' };
+        let path: String = sanitize::clip(self.path, SHOWN_PATH_CHARS).chars().map(fits).collect();
+        format!("{path}:{}", line_range(self.first, self.last))
+    }
+
     fn html(&self) -> String {
         let path = sanitize::html_code(&sanitize::clip(self.path, SHOWN_PATH_CHARS));
         format!("{path}:{}", line_range(self.first, self.last))
@@ -142,7 +175,7 @@ fn with_reason(body: String, reason: &str) -> String {
 
 fn folded_discussion(item: &Failed<'_>) -> String {
     let planned = item.discussion;
-    let body = planned.body_markdown.split(prior::MARKER).next().unwrap_or_default().trim_end();
+    let body = planned.body_markdown.split(MARKER).next().unwrap_or_default().trim_end();
     let body: Vec<String> = body.lines().map(without_apply).collect();
     let place = Location { path: &planned.path, first: planned.line_start, last: planned.line_end };
     let label = format!("<b>{}</b> {}", planned.severity.name(), planned.category.name());

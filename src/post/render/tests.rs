@@ -95,6 +95,8 @@ fn planned(path: &str, body: &str) -> PlannedDiscussion {
         position,
         fallbacks: Vec::new(),
         severity: Severity::High,
+        line_key: String::new(),
+        block_key: String::new(),
         category: Category::Security,
     }
 }

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::prior::MARKER;
+use crate::threads::marker::MARKER;
 
 mod block;
 mod cleaner;

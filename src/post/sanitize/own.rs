@@ -3,7 +3,7 @@
 use super::block::{FOLD_END, Fence, Fenced};
 use super::cleaner::Cleaner;
 use super::{Counts, code, fence, is_command, line, settled, visible};
-use crate::prior::MARKER;
+use crate::threads::marker::MARKER;
 
 /// The body of a note, a discussion or a draft as it may be sent. Nothing but the sanitiser makes one, and nothing
 /// changes it afterwards.

@@ -1,91 +1,444 @@
-//! Executes a post plan exactly once.
-//!
-//! GitLab has no idempotency key: a request without an answer may have been carried out. So every item ends with a
-//! marker, what is there is read before anything is written, and a write is repeated only after its marker was looked
-//! for and not found. The ledger tells a later run, and its readers, what was about to be done and what was done.
+//! Executes a post plan: reads what is there, hands it to the protocol, and says what became of everything.
 
 mod ledger;
-mod look;
+mod wire;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-use super::position::rung;
+use super::links::Links;
+use super::protocol::{self, Delivered, End, Item, Mission, State};
 use super::render::{self, Failed};
-use super::sanitize::Sanitised;
-use super::wire;
-use crate::contracts::{PlannedDiscussion, Position, PostItem, PostKind, PostPlan, PostResults};
+use crate::contracts::{Claim, PlannedDiscussion, PostItem, PostKind, PostPlan, PostResults};
 use crate::error::{Error, Failure};
-use crate::gitlab::{Attempts, Client, DiffRefs, MergeRequest, Posted, Trouble};
+use crate::gitlab::{Client, DiffRefs, MergeRequest, Snapshot, Trouble, Version};
 use crate::redact::Engine;
 use crate::run::events::{Event, Events};
 use crate::run::workdir::Workdir;
+use crate::threads::marker;
+use crate::threads::{ItemMark, NoteView, Own, Seal, Seen};
 use ledger::Ledger;
-use look::{Found, Key, Seen};
+use wire::{Said, Wire};
 
 /// What became of a plan, and the error that says so.
 #[derive(Debug)]
 pub struct Sent {
     pub results: PostResults,
-    /// `None` when everything is in the merge request.
+    /// `None` when every finding is in the merge request.
     pub error: Option<Error>,
 }
 
-/// Posts what the plan lists and is not there yet: discussions first, the summary last.
+/// Posts what the plan lists and is not there yet: the summary as the claim, the discussions, the summary again.
 pub async fn send(plan: &PostPlan, client: &Client, workdir: &Workdir, events: &Events, engine: &Engine) -> Sent {
     let ledger = Ledger::open(workdir, events);
-    let seen = match Seen::read(client).await {
-        Ok(seen) => seen,
+    let site = match Site::read(client, events).await {
+        Ok(site) => site,
         Err(error) => return nothing_posted(plan, error, events, engine),
     };
-    let stopped = Mutex::new(None);
-    let run = Run { plan, client, events, engine, ledger, seen, stopped };
-    let inline = run.inline();
-    let mut outcomes = run.discussions(&inline).await;
-    let summary = run.summary(&outcomes, &inline).await;
-    for outcome in &mut outcomes {
-        outcome.close(summary.item.ok);
-        run.tell(outcome);
+    let plan = &fitted(plan, &site);
+    let seal = client.seal(site.merge_request.project_id);
+    let places = std::iter::once(&site.merge_request.web_url).chain(client.job_urls());
+    let links = Links { places: places.cloned().collect() };
+    let sending = Sending { plan, client, events, engine, site, seal, links };
+    sending.run(&ledger).await
+}
+
+/// Removes what overlapping runs left double, where a run has nothing to post itself.
+pub async fn tidy(
+    client: &Client,
+    own: &Own<'_>,
+    idempotent: bool,
+    workdir: &Workdir,
+    (engine, events): (&Engine, &Events),
+) {
+    let ledger = Ledger::open(workdir, events);
+    let links = Links::default();
+    let wire = Wire::new(client, (engine, events), &ledger, own.seal, &links, Vec::new());
+    if let Ok(removed) = protocol::tidy(&wire, own, idempotent).await
+        && removed > 0
+    {
+        events.emit(Event::Warning {
+            message: format!("{removed} notes that overlapping runs left double were removed"),
+        });
     }
-    outcomes.insert(0, summary);
-    run.verdict(outcomes)
+}
+
+/// The merge request as it is before anything is written.
+struct Site {
+    /// The token's user, where GitLab tells.
+    author: Option<u64>,
+    merge_request: MergeRequest,
+    versions: Vec<Version>,
+    notes: Vec<NoteView>,
+}
+
+impl Site {
+    async fn read(client: &Client, events: &Events) -> Result<Self, Error> {
+        let Snapshot { user, merge_request, listing, versions } = client.snapshot().await;
+        let merge_request = merge_request?;
+        let listing = listing?;
+        for message in listing.unread {
+            events.emit(Event::Warning { message });
+        }
+        let author = match user {
+            Ok(user) => Some(user.id),
+            Err(error) if error.is_unauthorized() => return Err(error),
+            Err(error) => {
+                let message = format!("{error}: own notes are known by their signature only");
+                events.emit(Event::Warning { message });
+                None
+            }
+        };
+        Ok(Self { author, merge_request, versions: versions.unwrap_or_default(), notes: listing.notes })
+    }
 }
 
 /// Whether discussions can be posted at all.
 enum Inline {
     Yes,
-    /// The merge request's head is another commit now.
-    Moved(String),
+    /// The merge request's diff is between other commits now; how to say so.
+    Moved {
+        head: String,
+        why: String,
+    },
     /// GitLab does not say which commits the diff is of.
     Unknown,
 }
 
-struct Run<'a> {
+struct Sending<'a> {
     plan: &'a PostPlan,
     client: &'a Client,
     events: &'a Events,
     engine: &'a Engine,
-    ledger: Ledger<'a>,
-    seen: Seen,
-    /// Why no further request makes sense.
-    stopped: Mutex<Option<Stop>>,
+    site: Site,
+    seal: Seal,
+    links: Links,
 }
 
-#[derive(Debug, Clone)]
-struct Stop {
-    reason: String,
-    auth: bool,
-    note_limit: bool,
+impl Sending<'_> {
+    async fn run(&self, ledger: &Ledger<'_>) -> Sent {
+        let inline = self.inline();
+        let planned: Vec<&PlannedDiscussion> = match inline {
+            Inline::Yes => self.plan.discussions.iter().collect(),
+            _ => Vec::new(),
+        };
+        let claim = self.claim();
+        let items: Vec<Item> = planned.iter().map(|planned| self.item(planned)).collect();
+        let render = |states: &[State]| self.note(&claim, &inline, states);
+        let now = self.client.now();
+        let late = ledger.late(self.client.pace().settle).into_iter().map(|(write, left)| (write, now + left));
+        let mission = Mission {
+            claim: &claim,
+            items: &items,
+            notes: Some(self.site.notes.clone()),
+            author: self.site.author,
+            seal: &self.seal,
+            render: &render,
+            late: late.collect(),
+            idempotent: self.plan.idempotent_summary,
+            drafts: self.plan.drafts,
+        };
+        let wire = Wire::new(self.client, (self.engine, self.events), ledger, &self.seal, &self.links, planned);
+        let delivered = protocol::deliver(&wire, &mission, &self.client.pace()).await;
+        let resolved = match delivered.end {
+            End::Done => self.resolve().await,
+            _ => 0,
+        };
+        let mut sent = self.results(&wire, delivered, &inline);
+        sent.results.resolved = resolved;
+        sent
+    }
+
+    fn inline(&self) -> Inline {
+        let found = &self.site.merge_request;
+        if found.state == "closed" || found.state == "merged" {
+            let message =
+                format!("{} is {} meanwhile; the review is posted all the same", self.client.name(), found.state);
+            self.events.emit(Event::Warning { message });
+        }
+        let (Some(DiffRefs { head_sha, base_sha, .. }), Some(reviewed)) = (&found.diff_refs, &self.plan.head_sha)
+        else {
+            return if found.diff_refs.is_none() { Inline::Unknown } else { Inline::Yes };
+        };
+        let why = if head_sha != reviewed {
+            format!("{reviewed} was reviewed, its head is {head_sha}")
+        } else if let Some(base) = self.plan.base_sha.as_ref().filter(|base| *base != base_sha) {
+            format!("the review compared with {base}, the merge request compares with {base_sha}")
+        } else {
+            return Inline::Yes;
+        };
+        let message = format!(
+            "{} changed during the review: {why}. Nothing is posted on its lines; the summary has every finding.",
+            self.client.name()
+        );
+        self.events.emit(Event::Warning { message });
+        Inline::Moved { head: head_sha.clone(), why }
+    }
+
+    /// What the plan claims; a plan of 0.1.0 has its markers only.
+    fn claim(&self) -> Claim {
+        let mut claim = self.plan.claim.clone().unwrap_or_else(|| old_claim(self.plan));
+        let head = self.plan.head_sha.as_deref().unwrap_or_default();
+        let version =
+            self.site.versions.iter().filter(|version| version.refs.head_sha == head).map(|version| version.id);
+        claim.version = version.max().unwrap_or(claim.version);
+        if claim.generation == 0 {
+            // Made by a job that saw nothing of the merge request.
+            let own = Own { author: self.site.author, tag: &claim.tag, seal: &self.seal };
+            let seen = Seen::read(&self.site.notes, &own);
+            let again = seen.claims_of(&claim.nonce).map(|seen| seen.claim.generation).max();
+            let highest = seen.claims.iter().map(|seen| seen.claim.generation).max().unwrap_or(0);
+            claim.generation = again.unwrap_or(highest.saturating_add(1));
+        }
+        claim
+    }
+
+    fn item(&self, planned: &PlannedDiscussion) -> Item {
+        let text = marker::text(&planned.body_markdown);
+        Item {
+            mark: ItemMark {
+                line: planned.line_key.clone(),
+                block: planned.block_key.clone(),
+                finding: render::marker_id(&planned.finding_id),
+                ..ItemMark::default()
+            },
+            text: self.clean(text),
+            adopted: None,
+        }
+    }
+
+    /// The claim and its text, with what became of the items so far.
+    fn note(&self, claim: &Claim, inline: &Inline, states: &[State]) -> (Claim, String) {
+        let mut claim = claim.clone();
+        for (planned, state) in self.plan.discussions.iter().zip(states) {
+            let id = render::marker_id(&planned.finding_id);
+            if let Some(known) = claim.findings.iter_mut().find(|finding| finding.id == id) {
+                known.note = state.note().or(known.note);
+            }
+        }
+        claim.delivered = states.iter().all(|state| matches!(state, State::There { .. } | State::Refused(_)));
+        if claim.delivered {
+            claim.review = None;
+        }
+        (claim, self.clean(&self.text(inline, states)))
+    }
+
+    /// The planned summary, and every finding that has no place of its own, or none yet.
+    fn text(&self, inline: &Inline, states: &[State]) -> String {
+        let reason = |at: usize| match (states.get(at), inline) {
+            (Some(State::There { .. }), _) => None,
+            (Some(State::Refused(trouble) | State::Unknown(trouble)), _) => Some(trouble.reason()),
+            (Some(State::Missing), _) => Some(String::new()),
+            (None, Inline::Moved { why, .. }) => Some(why.clone()),
+            (None, _) => Some("GitLab does not say which commits the merge request's diff is of".to_owned()),
+        };
+        let reasons: Vec<_> = (0..self.plan.discussions.len()).map(reason).collect();
+        let left: Vec<Failed<'_>> = self
+            .plan
+            .discussions
+            .iter()
+            .zip(&reasons)
+            .filter_map(|(discussion, reason)| Some(Failed { discussion, reason: reason.as_deref()? }))
+            .collect();
+        let body = render::with_failed_items(&self.plan.summary_body, &left);
+        let body = render::with_links(&body, &self.links(states));
+        match (inline, &self.plan.head_sha) {
+            (Inline::Moved { head, .. }, Some(reviewed)) => format!(
+                "This review is of commit `{reviewed}`. The merge request has changed since (its head is `{head}`), so \
+                 no finding was placed on a line.\n\n{body}"
+            ),
+            _ => body,
+        }
+    }
+
+    /// Where the findings of this review stand.
+    fn links<'s>(&'s self, states: &[State]) -> Vec<(&'s PlannedDiscussion, String)> {
+        let url = &self.site.merge_request.web_url;
+        let there = self.plan.discussions.iter().zip(states);
+        there
+            .filter_map(|(planned, state)| Some((planned, state.note()?)))
+            .filter(|_| !url.is_empty())
+            .map(|(planned, note)| (planned, format!("{url}#note_{note}")))
+            .collect()
+    }
+
+    /// Resolves own threads whose fault is gone; nobody else's, and none that somebody answered meanwhile.
+    async fn resolve(&self) -> u32 {
+        let mut resolved = 0;
+        for planned in &self.plan.resolve {
+            let thread = self.client.discussion(&planned.discussion_id).await.ok().flatten().unwrap_or_default();
+            let said: Vec<_> = thread.iter().filter(|note| !note.system).collect();
+            let is_own = |note: &&NoteView| {
+                note.id == planned.note_id
+                    && note.author_id.is_some()
+                    && note.author_id == self.site.author
+                    && !note.resolved
+            };
+            if said.len() != 1 || !said.iter().any(is_own) {
+                continue;
+            }
+            match self.client.resolve(&planned.discussion_id, planned.note_id, true).await {
+                Ok(()) => resolved += 1,
+                Err(trouble) => {
+                    let message = format!("an own thread could not be resolved: {}", trouble.reason());
+                    self.events.emit(Event::Warning { message });
+                    // Without the right to one there is no right to the others.
+                    break;
+                }
+            }
+        }
+        resolved
+    }
+
+    /// A text as it will be sent: without secrets, with nothing in it that acts, and with the markers that belong there.
+    fn clean(&self, text: &str) -> String {
+        let tag = self.plan.claim.as_ref().map(|claim| claim.tag.as_str());
+        let fits = |value: &str| {
+            let old = tag.is_none() && !value.contains(':');
+            old || Some(value) == tag || value.starts_with("fingerprint:") || value.starts_with("prior_digest:")
+        };
+        super::wire::body(self.engine, text, &self.links.own(text, fits)).into_string()
+    }
+
+    fn results(&self, wire: &Wire<'_>, delivered: Delivered, inline: &Inline) -> Sent {
+        let (end, note) = (&delivered.end, delivered.note);
+        let mut outcomes = vec![self.summary_outcome(wire.summary(), end, note, delivered.unchanged)];
+        for (at, planned) in self.plan.discussions.iter().enumerate() {
+            let said = if delivered.items.is_empty() { Said::default() } else { wire.item(at) };
+            outcomes.push(self.outcome(planned, delivered.items.get(at), said, end, inline));
+        }
+        let superseded_by = match end {
+            End::Superseded { note, newer } => {
+                self.events.emit(Event::Warning { message: superseded(*note, *newer) });
+                Some(*note)
+            }
+            _ => None,
+        };
+        let mut sent = conclude(outcomes, self.engine, superseded_by.is_some());
+        sent.results.superseded_by = superseded_by;
+        sent.results.removed = delivered.removed;
+        sent
+    }
+
+    fn summary_outcome<'p>(&self, said: Said, end: &End, note: Option<u64>, unchanged: bool) -> Outcome<'p> {
+        let mut outcome = Outcome::new(PostKind::SummaryNote, None);
+        let what = format!("post the summary of {}", self.client.name());
+        outcome.item.http_status = said.status;
+        outcome.item.retry_count = said.retries;
+        outcome.item.gitlab_id = note;
+        outcome.item.ok = note.is_some();
+        outcome.item.already_there = unchanged;
+        outcome.error = match end {
+            End::Done => None,
+            End::Superseded { note, newer } => Some(Error::GitlabPost(Failure::new(superseded(*note, *newer)))),
+            End::Unread(trouble) => Some(self.explain(&format!("read what is in {}", self.client.name()), trouble)),
+            End::NotClaimed(trouble) => Some(self.explain(&what, trouble)),
+        };
+        self.events.emit(Event::GitlabPostSummary {
+            ok: outcome.item.ok,
+            http_status: outcome.item.http_status,
+            id: outcome.item.gitlab_id,
+            retry: outcome.item.retry_count,
+        });
+        outcome
+    }
+
+    fn outcome<'p>(
+        &self,
+        planned: &'p PlannedDiscussion,
+        state: Option<&State>,
+        said: Said,
+        end: &End,
+        inline: &Inline,
+    ) -> Outcome<'p> {
+        let mut outcome = Outcome::new(PostKind::Discussion, Some(planned));
+        let claimed = matches!(end, End::Done);
+        let what = format!("post finding {} on {}", planned.finding_id, planned.path);
+        outcome.item.http_status = said.status;
+        outcome.item.retry_count = said.retries;
+        match state {
+            Some(State::There { note, discussion, already }) => {
+                outcome.item.ok = true;
+                outcome.item.already_there = *already;
+                outcome.item.gitlab_id = Some(*note);
+                outcome.item.discussion_id.clone_from(discussion);
+                outcome.item.rung = said.rung.filter(|_| !said.plain).map(str::to_owned);
+                if said.plain && !already && said.rung.is_some() {
+                    let message = format!("could not {what} on its line: GitLab stored it as a plain thread");
+                    outcome.error = Some(Error::GitlabPosition(Failure::new(message)));
+                } else {
+                    outcome.error = said.refused.map(|trouble| self.explain(&what, &trouble));
+                }
+            }
+            Some(State::Refused(trouble)) if claimed => {
+                outcome.item.rung = Some("summary".to_owned());
+                outcome.delivered = trouble.is_position();
+                outcome.error = Some(self.explain(&what, trouble));
+            }
+            Some(State::Unknown(trouble) | State::Refused(trouble)) => {
+                outcome.item.rung = claimed.then(|| "summary".to_owned());
+                outcome.error = Some(self.explain(&what, trouble));
+            }
+            Some(State::Missing) => {
+                outcome.untried = true;
+                let failure =
+                    Failure::new(format!("finding {} was not tried after an earlier refusal", planned.finding_id));
+                outcome.error = Some(match end {
+                    End::NotClaimed(trouble) if matches!(trouble.status, Some(401 | 403)) => Error::GitlabAuth(failure),
+                    _ => Error::GitlabPost(failure),
+                });
+            }
+            None => {
+                outcome.item.rung = claimed.then(|| "summary".to_owned());
+                outcome.delivered = claimed;
+                let why = match inline {
+                    Inline::Moved { why, .. } => why,
+                    _ => "GitLab does not say which commits the merge request's diff is of",
+                };
+                let message = format!("{} was not posted inline: {why}", planned.finding_id);
+                outcome.error = Some(Error::GitlabPosition(Failure::new(message)));
+            }
+        }
+        self.tell(&outcome, planned);
+        outcome
+    }
+
+    /// A refusal in words; what is known of the merge request makes it plainer.
+    fn explain(&self, what: &str, trouble: &Trouble) -> Error {
+        match self.site.merge_request {
+            MergeRequest { discussion_locked: true, .. } if trouble.status == Some(403) => {
+                let failure = Failure::new(format!("could not {what}: the merge request's discussion is locked"));
+                Error::GitlabAuth(failure.with("http_status", 403).help(
+                    "Only members may comment on a locked discussion: make the token's user a member of the project, \
+                     or unlock the discussion.",
+                ))
+            }
+            _ => self.client.post_error(what, trouble),
+        }
+    }
+
+    fn tell(&self, outcome: &Outcome<'_>, planned: &PlannedDiscussion) {
+        self.events.emit(Event::GitlabPostDiscussion {
+            ok: outcome.item.ok,
+            http_status: outcome.item.http_status,
+            path: planned.path.clone(),
+            line: planned.position.new_line.or(planned.position.old_line),
+            retry: outcome.item.retry_count,
+            rung: outcome.item.rung.clone(),
+            finding_id: planned.finding_id.clone(),
+        });
+    }
 }
 
-/// A comment to be created.
-struct Write<'a> {
-    /// Its name in the ledger.
-    item: &'a str,
-    body: &'a Sanitised,
-    /// `None` for a plain note.
-    position: Option<&'a Position>,
+/// A plan made without GitLab does not know which commit the target was at: the merge request's own version says.
+fn fitted(plan: &PostPlan, site: &Site) -> PostPlan {
+    let mut plan = plan.clone();
+    let Some(refs) = &site.merge_request.diff_refs else { return plan };
+    for planned in &mut plan.discussions {
+        for position in std::iter::once(&mut planned.position).chain(&mut planned.fallbacks) {
+            if position.base_sha == refs.base_sha && position.head_sha == refs.head_sha {
+                position.start_sha.clone_from(&refs.start_sha);
+            }
+        }
+    }
+    plan
 }
 
 /// One item on its way into the results.
@@ -93,8 +446,8 @@ struct Outcome<'a> {
     item: PostItem,
     error: Option<Error>,
     discussion: Option<&'a PlannedDiscussion>,
-    /// It has no place of its own, and the summary is where it belongs then.
-    in_summary: bool,
+    /// GitLab refused its place and the summary has it: it is in the merge request all the same.
+    delivered: bool,
     /// Nothing was asked for it, because of what happened to another item.
     untried: bool,
 }
@@ -113,354 +466,67 @@ impl<'a> Outcome<'a> {
             already_there: false,
             error: None,
         };
-        Self { item, error: None, discussion, in_summary: false, untried: false }
-    }
-
-    fn failed(mut self, error: Error) -> Self {
-        self.item.ok = false;
-        self.error = Some(error);
-        self
-    }
-
-    fn not_tried(self, error: Error) -> Self {
-        Self { untried: true, ..self.failed(error) }
-    }
-
-    fn found(mut self, found: Found) -> Self {
-        self.item.ok = true;
-        self.item.already_there = true;
-        self.item.gitlab_id = found.note_id;
-        self.item.discussion_id = found.discussion_id;
-        self.item.rung = found.rung.map(str::to_owned);
-        self
-    }
-
-    /// A finding without a place of its own stands and falls with the summary.
-    fn close(&mut self, summary_is_there: bool) {
-        if self.is_left_over() && summary_is_there {
-            self.item.rung = Some("summary".to_owned());
-            self.item.ok = self.in_summary;
-        }
-    }
-
-    fn is_left_over(&self) -> bool {
-        !self.item.ok && self.discussion.is_some()
+        Self { item, error: None, discussion, delivered: false, untried: false }
     }
 }
 
-impl<'a> Run<'a> {
-    fn inline(&self) -> Inline {
-        let found = &self.seen.merge_request;
-        if found.state == "closed" || found.state == "merged" {
-            let message =
-                format!("{} is {} meanwhile; the review is posted all the same", self.client.name(), found.state);
-            self.events.emit(Event::Warning { message });
+fn superseded(note: u64, newer: bool) -> String {
+    match newer {
+        true => format!("nothing was posted: note {note} reviews a newer version of the merge request"),
+        false => {
+            format!("nothing was posted: note {note} reviews the same version of the merge request, by another run")
         }
-        match (&found.diff_refs, &self.plan.head_sha) {
-            (None, _) => Inline::Unknown,
-            (Some(DiffRefs { head_sha, .. }), Some(reviewed)) if head_sha != reviewed => {
-                let message = format!(
-                    "{} was pushed to during the review: {reviewed} was reviewed, its head is {head_sha}. \
-                     Nothing is posted on its lines; the summary has every finding.",
-                    self.client.name()
-                );
-                self.events.emit(Event::Warning { message });
-                Inline::Moved(head_sha.clone())
-            }
-            _ => Inline::Yes,
-        }
-    }
-
-    /// Posts the discussions, a few at a time; the outcomes are in plan order.
-    async fn discussions(&self, inline: &Inline) -> Vec<Outcome<'a>> {
-        let next = AtomicUsize::new(0);
-        let done = Mutex::new(BTreeMap::new());
-        let worker = || async {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(planned) = self.plan.discussions.get(index) else { break };
-                let outcome = self.discussion(planned, inline).await;
-                done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, outcome);
-            }
-        };
-        // Four at once: each wait of one is work for the others, and GitLab's limiters do not notice.
-        tokio::join!(worker(), worker(), worker(), worker());
-        done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
-    }
-
-    async fn discussion(&self, planned: &'a PlannedDiscussion, inline: &Inline) -> Outcome<'a> {
-        let outcome = Outcome::new(PostKind::Discussion, Some(planned));
-        let key = Key::finding(&planned.finding_id);
-        if let Some(found) = self.seen.find(&key).or_else(|| self.ledger.done(&planned.finding_id)) {
-            return outcome.found(found);
-        }
-        if let Some(stop) = self.stop_reason() {
-            return outcome.not_tried(stop.error());
-        }
-        let reason = match inline {
-            Inline::Yes => return self.climb_down(planned, &key, outcome).await,
-            Inline::Moved(head) => {
-                format!("the merge request's head is {head} now, another commit than the reviewed one")
-            }
-            Inline::Unknown => "GitLab does not say which commits the merge request's diff is of".to_owned(),
-        };
-        let error =
-            Error::GitlabPosition(Failure::new(format!("{} was not posted inline: {reason}", planned.finding_id)));
-        Outcome { in_summary: true, ..outcome.failed(error) }
-    }
-
-    /// Range, line, file: each only when GitLab refused the place before it.
-    async fn climb_down(&self, planned: &'a PlannedDiscussion, key: &Key, mut outcome: Outcome<'a>) -> Outcome<'a> {
-        let what = format!("post finding {} on {}", planned.finding_id, planned.path);
-        let body = wire::composed(self.engine, &planned.body_markdown);
-        for position in std::iter::once(&planned.position).chain(&planned.fallbacks) {
-            let mut attempts = self.client.attempts();
-            let write = Write { item: &planned.finding_id, body: &body, position: Some(position) };
-            let posted = self.exactly_once(key, &write, &mut attempts).await;
-            outcome.item.retry_count += attempts.retries();
-            match posted {
-                Ok(posted) => {
-                    self.ledger.settled(&planned.finding_id, &posted);
-                    outcome.item.rung = Some(rung(position).to_owned());
-                    return self.accepted(outcome, posted, &what);
-                }
-                Err(trouble) => {
-                    self.ledger.failed(&planned.finding_id, trouble.status);
-                    outcome.item.http_status = trouble.status;
-                    let fell = trouble.is_position();
-                    outcome = outcome.failed(self.explain(&what, &trouble));
-                    if !fell {
-                        return outcome;
-                    }
-                }
-            }
-        }
-        outcome.in_summary = true;
-        outcome
-    }
-
-    /// A write that GitLab accepted, which is not yet a comment that stands where it should.
-    fn accepted(&self, mut outcome: Outcome<'a>, posted: Posted, what: &str) -> Outcome<'a> {
-        outcome.item.http_status = posted.status;
-        outcome.item.gitlab_id = posted.note_id;
-        outcome.item.discussion_id = posted.discussion_id;
-        if posted.note_id.is_none() {
-            let failure = Failure::new(format!("could not {what}: GitLab answered 202 and stored nothing"));
-            let help = "GitLab took the text for a quick action. Please report this text: it should have been defused.";
-            return outcome.failed(Error::GitlabPost(failure.help(help)));
-        }
-        outcome.item.ok = true;
-        if outcome.discussion.is_some() && posted.kind.as_deref() != Some("DiffNote") {
-            let message = format!("could not {what} on its line: GitLab stored it as a plain thread");
-            outcome.item.rung = None;
-            outcome.error = Some(Error::GitlabPosition(Failure::new(message)));
-        }
-        outcome
-    }
-
-    /// Sends a write until it is there: after a lost answer its marker is looked for before it is sent again.
-    async fn exactly_once(&self, key: &Key, write: &Write<'_>, attempts: &mut Attempts) -> Result<Posted, Trouble> {
-        loop {
-            self.ledger.intent(write.item);
-            let answer = match write.position {
-                Some(position) => self.client.create_discussion(write.body, position, attempts).await,
-                None => self.client.create_note(write.body, attempts).await,
-            };
-            let trouble = match answer {
-                Ok(posted) => return Ok(posted),
-                Err(trouble) => trouble,
-            };
-            if trouble.is_final() {
-                self.stop(&trouble);
-            }
-            if !trouble.uncertain() {
-                return Err(trouble);
-            }
-            let waited = self.client.settle(key.path(), &trouble, attempts).await;
-            match key.look(self.client, self.seen.user.id).await {
-                Ok(Some(found)) => return Ok(found.posted(trouble.status)),
-                Ok(None) if waited && attempts.left() => {}
-                Ok(None) => return Err(trouble),
-                Err(error) => return Err(trouble.and(&format!("whether it arrived could not be read: {error}"))),
-            }
-        }
-    }
-
-    async fn summary(&self, outcomes: &[Outcome<'a>], inline: &Inline) -> Outcome<'a> {
-        let outcome = Outcome::new(PostKind::SummaryNote, None);
-        let body = wire::composed(self.engine, &self.summary_body(outcomes, inline));
-        let outcome = self.write_summary(outcome, &body).await;
-        self.events.emit(Event::GitlabPostSummary {
-            ok: outcome.item.ok,
-            http_status: outcome.item.http_status,
-            id: outcome.item.gitlab_id,
-            retry: outcome.item.retry_count,
-        });
-        outcome
-    }
-
-    /// The planned summary, and every finding that has no place of its own.
-    fn summary_body(&self, outcomes: &[Outcome<'a>], inline: &Inline) -> String {
-        let left: Vec<_> = outcomes.iter().filter(|outcome| outcome.is_left_over()).collect();
-        let reasons: Vec<_> =
-            left.iter().map(|outcome| outcome.error.as_ref().map(Error::to_string).unwrap_or_default()).collect();
-        let failed: Vec<_> = left
-            .iter()
-            .zip(&reasons)
-            .filter_map(|(outcome, reason)| Some(Failed { discussion: outcome.discussion?, reason }))
-            .collect();
-        let body = render::with_failed_items(&self.plan.summary_body, &failed);
-        match (inline, &self.plan.head_sha) {
-            (Inline::Moved(head), Some(reviewed)) => format!(
-                "This review is of commit `{reviewed}`. The branch has moved on to `{head}` since, so no finding was \
-                 placed on a line.\n\n{body}"
-            ),
-            _ => body,
-        }
-    }
-
-    async fn write_summary(&self, mut outcome: Outcome<'a>, body: &Sanitised) -> Outcome<'a> {
-        let what = format!("post the summary of {}", self.client.name());
-        let key = Key::summary(self.plan);
-        let mut attempts = self.client.attempts();
-        let update = match self.plan.idempotent_summary {
-            true => self.seen.newest_summary(&key),
-            false => self.seen.find(&key),
-        };
-        if update.is_none()
-            && let Some(found) = self.ledger.done(SUMMARY)
-        {
-            return outcome.found(found);
-        }
-        let changes = update.as_ref().is_none_or(|found| !found.says(body.as_str()));
-        let stop = self.stop_reason();
-        match (&update, stop) {
-            (Some(found), _) if !changes => return outcome.found(found.clone()),
-            (Some(_), Some(stop)) if stop.note_limit => {}
-            (_, Some(stop)) => return outcome.not_tried(stop.error()),
-            _ => {}
-        }
-        let mut posted = None;
-        if let Some(id) = update.and_then(|found| found.note_id) {
-            self.ledger.intent(SUMMARY);
-            posted = match self.client.update_note(id, body, &mut attempts).await {
-                // Someone deleted it in the meantime.
-                Err(trouble) if trouble.status == Some(404) => None,
-                other => Some(other),
-            };
-        }
-        let posted = match posted {
-            Some(posted) => posted,
-            None => {
-                let write = Write { item: SUMMARY, body, position: None };
-                self.exactly_once(&key, &write, &mut attempts).await
-            }
-        };
-        outcome.item.retry_count = attempts.retries();
-        match posted {
-            Ok(posted) => {
-                self.ledger.settled(SUMMARY, &posted);
-                self.accepted(outcome, posted, &what)
-            }
-            Err(trouble) => {
-                self.ledger.failed(SUMMARY, trouble.status);
-                outcome.item.http_status = trouble.status;
-                let error = self.explain(&what, &trouble);
-                outcome.failed(error)
-            }
-        }
-    }
-
-    /// A refusal in words; what is known of the merge request makes it plainer.
-    fn explain(&self, what: &str, trouble: &Trouble) -> Error {
-        match self.seen.merge_request {
-            MergeRequest { discussion_locked: true, .. } if trouble.status == Some(403) => {
-                let failure = Failure::new(format!("could not {what}: the merge request's discussion is locked"));
-                Error::GitlabAuth(failure.with("http_status", 403).help(
-                    "Only members may comment on a locked discussion: make the token's user a member of the project, \
-                     or unlock the discussion.",
-                ))
-            }
-            _ => self.client.post_error(what, trouble),
-        }
-    }
-
-    fn stop(&self, trouble: &Trouble) {
-        let stop = Stop {
-            reason: trouble.reason(),
-            auth: matches!(trouble.status, Some(401 | 403)),
-            note_limit: trouble.is_note_limit(),
-        };
-        self.stopped.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(stop);
-    }
-
-    fn stop_reason(&self) -> Option<Stop> {
-        self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn tell(&self, outcome: &Outcome<'_>) {
-        let Some(planned) = outcome.discussion else { return };
-        self.events.emit(Event::GitlabPostDiscussion {
-            ok: outcome.item.ok,
-            http_status: outcome.item.http_status,
-            path: planned.path.clone(),
-            line: planned.position.new_line.or(planned.position.old_line),
-            retry: outcome.item.retry_count,
-            rung: outcome.item.rung.clone(),
-            finding_id: planned.finding_id.clone(),
-        });
-    }
-
-    fn verdict(&self, outcomes: Vec<Outcome<'_>>) -> Sent {
-        verdict(outcomes, self.engine)
     }
 }
 
-impl Stop {
-    fn error(&self) -> Error {
-        let failure = Failure::new(format!("not tried after an earlier refusal: {}", self.reason));
-        if self.auth { Error::GitlabAuth(failure) } else { Error::GitlabPost(failure) }
+/// A plan of 0.1.0 says by its markers whose it is; its own text names the review.
+fn old_claim(plan: &PostPlan) -> Claim {
+    let tag = marker::all(&plan.summary_body).find(|value| !value.contains(':')).unwrap_or_default();
+    let fingerprint = marker::values(&plan.summary_body, "fingerprint:").last().unwrap_or_default();
+    Claim {
+        tag: tag.to_owned(),
+        nonce: marker::sum(&format!("{:?} {:?}", plan.summary_body, plan.discussions)),
+        generation: 1,
+        head: plan.head_sha.clone().unwrap_or_default(),
+        fingerprint: fingerprint.to_owned(),
+        change: fingerprint.to_owned(),
+        ..Claim::default()
     }
 }
-
-/// The summary's name in the ledger.
-const SUMMARY: &str = "summary";
 
 /// What is there could not be read, so nothing is written: it might be there already.
 fn nothing_posted(plan: &PostPlan, error: Error, events: &Events, engine: &Engine) -> Sent {
-    let error = match error {
-        Error::GitlabPrior(failure) => Error::GitlabPost(failure),
-        other => other,
-    };
     let untried = || {
         let failure = Failure::new("not tried: what is in the merge request could not be read");
         if matches!(error, Error::GitlabAuth(_)) { Error::GitlabAuth(failure) } else { Error::GitlabPost(failure) }
     };
     let discussions = plan.discussions.iter().map(|planned| Outcome::new(PostKind::Discussion, Some(planned)));
-    let mut outcomes: Vec<_> = discussions.map(|outcome| outcome.not_tried(untried())).collect();
-    outcomes.insert(0, Outcome::new(PostKind::SummaryNote, None).failed(error));
+    let mut outcomes: Vec<_> =
+        discussions.map(|outcome| Outcome { error: Some(untried()), untried: true, ..outcome }).collect();
+    outcomes.insert(0, Outcome { error: Some(error), ..Outcome::new(PostKind::SummaryNote, None) });
     events.emit(Event::GitlabPostSummary { ok: false, http_status: None, id: None, retry: 0 });
-    verdict(outcomes, engine)
+    conclude(outcomes, engine, false)
 }
 
-fn verdict(mut outcomes: Vec<Outcome<'_>>, engine: &Engine) -> Sent {
+fn conclude(mut outcomes: Vec<Outcome<'_>>, engine: &Engine, superseded: bool) -> Sent {
     for outcome in &mut outcomes {
         outcome.item.error = outcome.error.as_ref().map(|error| error.info(engine));
     }
     let items: Vec<_> = outcomes.iter().map(|outcome| outcome.item.clone()).collect();
     let ok = items.iter().all(|item| item.ok);
-    let error = (!ok).then(|| worst(outcomes, items.len()));
-    Sent { results: PostResults { ok, items }, error }
+    let missing = outcomes.iter().any(|outcome| !outcome.item.ok && !outcome.delivered);
+    let error = (missing && !superseded).then(|| worst(outcomes, items.len()));
+    Sent { results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0 }, error }
 }
 
 /// The error of the whole: a refused token above all, else how many items are missing and why the first one is.
 fn worst(outcomes: Vec<Outcome<'_>>, items: usize) -> Error {
-    let mut missing: Vec<_> = outcomes.into_iter().filter(|outcome| !outcome.item.ok).collect();
-    missing.sort_by_key(|outcome| outcome.untried);
+    let mut missing: Vec<_> = outcomes.into_iter().filter(|outcome| !outcome.item.ok && !outcome.delivered).collect();
+    missing.sort_by_key(|outcome| (outcome.untried, outcome.discussion.is_some()));
     let failed = missing.len();
     let mut errors: Vec<_> = missing.into_iter().filter_map(|outcome| outcome.error).collect();
     let auth = errors.iter().position(|error| matches!(error, Error::GitlabAuth(_)));
-    if let Some(index) = auth.or((items == 1).then_some(0)) {
+    if let Some(index) = auth.or((items == 1 || matches!(errors.first(), Some(Error::GitlabPrior(_)))).then_some(0)) {
         return errors.swap_remove(index);
     }
     let first = errors.first().map(Error::to_string).unwrap_or_default();

@@ -79,9 +79,12 @@ pub(crate) fn answer(store: &mut Store, call: &Call<'_>) -> Answer {
                 "user_id": BOT, "expires_at": "2027-01-01", "last_used_at": null,
             }),
         ),
-        ("GET", ["projects", _, "members", "all", id]) if *id == BOT.to_string() => {
-            let mut member = user(BOT);
-            member["access_level"] = json!(store.access_level);
+        ("GET", ["projects", _, "members", "all", id]) => {
+            let id: u64 = id.parse().unwrap_or(0);
+            let role = if id == BOT { Some(store.access_level) } else { store.roles.get(&id).copied() };
+            let Some(role) = role else { return message(404, "404 Not found") };
+            let mut member = user(id);
+            member["access_level"] = json!(role);
             Answer::json(200, member)
         }
         (_, ["projects", project, "merge_requests", iid, rest @ ..]) => {
@@ -128,15 +131,46 @@ fn merge_request(store: &mut Store, call: &Call<'_>, rest: &[&str]) -> Answer {
         ("GET", []) => Answer::json(200, store.merge_request()),
         ("GET", ["notes"]) => list_notes(store, call),
         ("GET", ["discussions"]) => {
-            let rows = store.discussions.iter().map(|discussion| {
-                let notes: Vec<_> = discussion.notes.iter().filter(|note| !note.hidden).map(note_json).collect();
-                (!notes.is_empty()).then(|| {
-                    let alone = !discussion.is_thread();
-                    json!({ "id": discussion.id, "individual_note": alone, "notes": notes })
-                })
+            let newest = store.newest_shown();
+            let rows = store.discussions.iter().filter_map(|discussion| {
+                let shown = discussion.notes.iter().filter(|note| note.serial <= newest);
+                let (hidden, shown): (Vec<_>, Vec<_>) = shown.partition(|note| note.hidden);
+                let notes: Vec<_> = shown.into_iter().map(note_json).collect();
+                if notes.is_empty() {
+                    return (!hidden.is_empty()).then_some(None);
+                }
+                let alone = !discussion.is_thread();
+                Some(Some(json!({ "id": discussion.id, "individual_note": alone, "notes": notes })))
             });
             let rows = rows.collect();
             page(store, call, rows)
+        }
+        ("GET", ["discussions", id]) => {
+            let Some(discussion) = store.discussions.iter().find(|discussion| discussion.id == *id) else {
+                return message(404, "404 Discussion Not Found");
+            };
+            let notes: Vec<_> = discussion.notes.iter().filter(|note| !note.hidden).map(note_json).collect();
+            Answer::json(
+                200,
+                json!({ "id": discussion.id, "individual_note": !discussion.is_thread(), "notes": notes }),
+            )
+        }
+        ("POST", ["discussions", id, "notes"]) => reply(store, call, id),
+        ("PUT", ["discussions", id, "notes", note]) => resolve(store, call, id, note.parse().unwrap_or(0)),
+        ("DELETE", ["notes", id]) => delete_note(store, id.parse().unwrap_or(0)),
+        ("GET", ["draft_notes"]) => {
+            let rows: Vec<_> = store.drafts.iter().map(draft_json).collect();
+            Answer::json(200, Value::Array(rows))
+        }
+        ("POST", ["draft_notes"]) => create_draft(store, call),
+        ("POST", ["draft_notes", "bulk_publish"]) => publish(store),
+        ("DELETE", ["draft_notes", id]) => {
+            let before = store.drafts.len();
+            store.drafts.retain(|draft| draft.id.to_string() != *id);
+            match store.drafts.len() < before {
+                true => Answer::text(204, ""),
+                false => message(404, "404 Not found"),
+            }
         }
         ("GET", ["versions"]) => {
             let rows = store.versions.iter().enumerate().rev().map(|(at, refs)| Some(version_json(at, refs))).collect();
@@ -178,13 +212,15 @@ pub(crate) fn note_json(note: &Note) -> Value {
     }
     if note.kind.is_some() {
         value["resolved"] = json!(note.resolved);
-        value["resolved_by"] = Value::Null;
+        value["resolved_by"] = note.resolved_by.map(user).unwrap_or(Value::Null);
     }
     value
 }
 
-fn list_notes(store: &Store, call: &Call<'_>) -> Answer {
-    let mut rows: Vec<_> = store.all_notes().iter().map(|note| (!note.hidden).then(|| note_json(note))).collect();
+fn list_notes(store: &mut Store, call: &Call<'_>) -> Answer {
+    let newest = store.newest_shown();
+    let shown = store.all_notes().into_iter().filter(|note| note.serial <= newest);
+    let mut rows: Vec<_> = shown.map(|note| (!note.hidden).then(|| note_json(note))).collect();
     match call.query("sort") {
         None | Some("desc") => rows.reverse(),
         Some("asc") => {}
@@ -340,6 +376,103 @@ fn update_note(store: &mut Store, call: &Call<'_>, id: u64) -> Answer {
         }
         None => message(404, "404 Note Not Found"),
     }
+}
+
+/// A reply takes over its thread's kind and place.
+fn reply(store: &mut Store, call: &Call<'_>, id: &str) -> Answer {
+    let body = match call.params().and_then(|params| text_param(&params, "body")) {
+        Ok(body) => body,
+        Err(refusal) => return refusal,
+    };
+    let Some(at) = store.discussions.iter().position(|discussion| discussion.id == id) else {
+        return message(404, "404 Discussion Not Found");
+    };
+    let effects = store.take_text(&body);
+    if let Some(accepted) = only_commands(&effects) {
+        return accepted;
+    }
+    let (kind, position) = (store.discussions[at].notes[0].kind, store.discussions[at].notes[0].position.clone());
+    let note = store.note(BOT, &effects.body, kind.or(Some("DiscussionNote")), position);
+    let answer = Answer::json(201, note_json(&note));
+    store.discussions[at].notes.push(note);
+    answer
+}
+
+fn resolve(store: &mut Store, call: &Call<'_>, id: &str, note: u64) -> Answer {
+    let Ok(params) = call.params() else { return grape_error("body, resolved are missing") };
+    let Some(resolved) = params.get("resolved").and_then(Value::as_bool).filter(|_| params.len() == 1) else {
+        return grape_error("body, resolved are missing, exactly one parameter must be provided");
+    };
+    if !store.discussions.iter().any(|discussion| discussion.id == id) {
+        return message(404, "404 Discussion Not Found");
+    }
+    let may = store.may_resolve;
+    match store.find_note(note) {
+        None => message(404, "404 Note Not Found"),
+        Some(_) if !may => message(403, "403 Forbidden"),
+        Some(note) if note.kind.is_none() => message(400, "400 Bad request - Note is not resolvable"),
+        Some(note) => {
+            (note.resolved, note.resolved_by) = (resolved, resolved.then_some(BOT));
+            Answer::json(200, note_json(note))
+        }
+    }
+}
+
+fn delete_note(store: &mut Store, id: u64) -> Answer {
+    match store.find_note(id).map(|note| (note.author, note.system)) {
+        None => message(404, "404 Note Not Found"),
+        Some((author, system)) if author != BOT || system => message(403, "403 Forbidden"),
+        Some(_) => {
+            store.remove_note(id);
+            Answer::text(204, "")
+        }
+    }
+}
+
+/// A bad place is not refused here: the draft has no line then, and is lost when it is published.
+fn create_draft(store: &mut Store, call: &Call<'_>) -> Answer {
+    let checked = || -> Result<(String, Option<Wanted>), Answer> {
+        let params = call.params()?;
+        let body = text_param(&params, "note")?;
+        let wanted = params.get("position").filter(|value| !value.is_null()).map(position_params).transpose()?;
+        refuse_note(store, &body).map_or(Ok((body, wanted)), Err)
+    };
+    let (body, wanted) = match checked() {
+        Ok(checked) => checked,
+        Err(refusal) => return refusal,
+    };
+    if wanted.as_ref().is_some_and(|wanted| !schema_fits(wanted)) {
+        return Answer::json(400, json!({ "message": { "position": ["must be a valid json schema"] } }));
+    }
+    let place = wanted.as_ref().and_then(|wanted| place(store, wanted).ok());
+    let placed = wanted.is_none() || place.as_ref().is_some_and(|place| !place.vanished);
+    let id = store.note(BOT, &body, None, None).id;
+    let draft = super::store::Draft { id, body, position: place.map(|place| place.position), placed };
+    let answer = Answer::json(201, draft_json(&draft));
+    store.drafts.push(draft);
+    answer
+}
+
+fn draft_json(draft: &super::store::Draft) -> Value {
+    let file = draft.position.as_ref().is_some_and(|position| position["position_type"] == "file");
+    let line_code = (draft.placed && !file).then(|| format!("{}_0_1", "a".repeat(40)));
+    json!({
+        "id": draft.id, "author_id": BOT, "merge_request_id": 900_067, "resolve_discussion": false,
+        "discussion_id": null, "note": draft.body, "commit_id": null, "line_code": line_code, "position": draft.position,
+    })
+}
+
+/// Publishes all drafts of the user; those without a place disappear without a word.
+fn publish(store: &mut Store) -> Answer {
+    for draft in std::mem::take(&mut store.drafts) {
+        let effects = store.take_text(&draft.body);
+        if draft.placed {
+            let note = store.note(BOT, &effects.body, Some("DiffNote"), draft.position);
+            store.add(note);
+        }
+    }
+    store.announced += 1;
+    Answer::text(204, "")
 }
 
 /// A position, as far as its types are right.

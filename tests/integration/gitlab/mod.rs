@@ -135,6 +135,8 @@ pub(crate) enum Failure {
     DoneThenCut,
     /// No answer, ever.
     Hang,
+    /// No answer, and it is done after so long.
+    DoneLater(Duration),
 }
 
 impl Failure {

@@ -92,37 +92,24 @@ async fn handle(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 64 << 20).await.unwrap_or_default();
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let _counted = (parts.method != "GET").then(|| InFlight::new(&shared));
     let latency = lock(&shared).latency;
     tokio::time::sleep(latency).await;
 
     let (number, failure) = arrive(&shared, &parts, &body);
     let Some(failure) = failure else { return held().await };
+    if let Some(Failure::DoneLater(time)) = &failure {
+        // The connection ends at once; what was asked for happens all the same, later.
+        let (time, shared, wire, parts, body) = (*time, Arc::clone(&shared), wire.clone(), parts.clone(), body.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            do_it(&shared, &parts, &body);
+        });
+        wire.cut();
+        return held().await;
+    }
     let doing = !matches!(failure, Some(Failure::Answer { .. } | Failure::Drop | Failure::Hang));
-    let done = doing.then(|| {
-        let mut state = lock(&shared);
-        let root = format!("{}/api/v4/", state.root);
-        let path = parts.uri.path();
-        let Some(below) = path.strip_prefix(&root) else {
-            return Answer {
-                status: 404,
-                content_type: "text/html",
-                body: b"<html><title>404</title></html>".to_vec(),
-                headers: vec![],
-            };
-        };
-        let call = Call {
-            method: parts.method.as_str(),
-            segments: below.split('/').map(decode).collect(),
-            query: pairs(parts.uri.query().unwrap_or_default()),
-            content_type: header("content-type").unwrap_or_default(),
-            raw_body: &body,
-            authorization: header("authorization"),
-            private_token: header("private-token"),
-        };
-        answers::answer(&mut state.store, &call)
-    });
+    let done = doing.then(|| do_it(&shared, &parts, &body));
     if freeze(&shared, number, Moment::BeforeAnswering) {
         return held().await;
     }
@@ -149,6 +136,32 @@ async fn handle(
     };
     lock(&shared).requests[number].status = answer.status;
     respond(answer)
+}
+
+/// Carries out a request.
+fn do_it(shared: &Shared, parts: &axum::http::request::Parts, body: &Bytes) -> Answer {
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let mut state = lock(shared);
+    let root = format!("{}/api/v4/", state.root);
+    let path = parts.uri.path();
+    let Some(below) = path.strip_prefix(&root) else {
+        return Answer {
+            status: 404,
+            content_type: "text/html",
+            body: b"<html><title>404</title></html>".to_vec(),
+            headers: vec![],
+        };
+    };
+    let call = Call {
+        method: parts.method.as_str(),
+        segments: below.split('/').map(decode).collect(),
+        query: pairs(parts.uri.query().unwrap_or_default()),
+        content_type: header("content-type").unwrap_or_default(),
+        raw_body: body,
+        authorization: header("authorization"),
+        private_token: header("private-token"),
+    };
+    answers::answer(&mut state.store, &call)
 }
 
 /// Counts a write for as long as it is under way.

@@ -46,6 +46,17 @@ pub(crate) struct Note {
     /// For members only.
     pub(crate) internal: bool,
     pub(crate) serial: u64,
+    pub(crate) resolved_by: Option<u64>,
+}
+
+/// A comment that only its author sees.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) id: u64,
+    pub(crate) body: String,
+    pub(crate) position: Option<Value>,
+    /// GitLab found its line.
+    pub(crate) placed: bool,
 }
 
 #[derive(Debug)]
@@ -74,6 +85,15 @@ pub(crate) struct Store {
     pub(crate) locked: bool,
     pub(crate) max_notes: usize,
     pub(crate) discussions: Vec<Discussion>,
+    pub(crate) drafts: Vec<Draft>,
+    /// Roles of people in the project.
+    pub(crate) roles: HashMap<u64, u32>,
+    /// Lists do not show the newest so many notes yet; each read shows one more.
+    pub(crate) lag: usize,
+    /// The token may not resolve threads.
+    pub(crate) may_resolve: bool,
+    /// Reviews that were announced with one notification.
+    pub(crate) announced: u32,
     pub(crate) effects: Effects,
     /// An old version without `raw_diffs`.
     pub(crate) raw_diffs: bool,
@@ -113,6 +133,11 @@ impl Store {
             locked: false,
             max_notes: 5_000,
             discussions: Vec::new(),
+            drafts: Vec::new(),
+            roles: HashMap::new(),
+            lag: 0,
+            may_resolve: true,
+            announced: 0,
             effects: Effects::default(),
             raw_diffs: true,
             collapsed: Vec::new(),
@@ -177,6 +202,7 @@ impl Store {
             hidden: false,
             internal: false,
             serial: self.serial,
+            resolved_by: None,
         }
     }
 
@@ -185,6 +211,27 @@ impl Store {
         let (id, note_id) = (format!("{:040x}", 0xd15c_0000 + note.id), note.id);
         self.discussions.push(Discussion { id: id.clone(), notes: vec![note] });
         (id, note_id)
+    }
+
+    /// A draft that is there already.
+    pub(crate) fn add_draft(&mut self, body: &str) {
+        let id = self.note(BOT, body, None, None).id;
+        self.drafts.push(Draft { id, body: body.into(), position: None, placed: true });
+    }
+
+    /// Somebody answers in the thread of a note.
+    pub(crate) fn reply_to(&mut self, note: u64, author: u64, body: &str) -> u64 {
+        let reply = self.note(author, body, Some("DiscussionNote"), None);
+        let id = reply.id;
+        let thread = self.discussions.iter_mut().find(|thread| thread.notes.iter().any(|known| known.id == note));
+        thread.expect("a thread").notes.push(reply);
+        id
+    }
+
+    /// Somebody resolves the thread of a note.
+    pub(crate) fn resolve(&mut self, note: u64, by: u64) {
+        let note = self.find_note(note).expect("a note");
+        (note.resolved, note.resolved_by) = (true, Some(by));
     }
 
     pub(crate) fn all_notes(&self) -> Vec<&Note> {
@@ -202,6 +249,13 @@ impl Store {
             discussion.notes.retain(|note| note.id != id);
         }
         self.discussions.retain(|discussion| !discussion.notes.is_empty());
+    }
+
+    /// Serial of the newest note that a list shows: a replica may lag behind, and catches up with each read.
+    pub(crate) fn newest_shown(&mut self) -> u64 {
+        let newest = self.serial.saturating_sub(self.lag as u64);
+        self.lag = self.lag.saturating_sub(1);
+        newest
     }
 
     /// Takes a text in: its commands run, and what is left is what would be stored.

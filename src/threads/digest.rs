@@ -1,46 +1,31 @@
-//! What earlier runs said in this merge request, from its notes and discussions.
+//! `prior_digest.json`: what earlier runs said in this merge request, for the prompt.
 //!
-//! Markers count only on notes that the token's own user wrote: nobody else can suppress a review or forge a digest.
+//! Markers count only on notes that the token's own user wrote: nobody else can forge a digest.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::marker::{self, MARKER, values};
+use super::seen::{NoteView, Seen, unique};
+use super::story::People;
 use crate::contracts::{Fingerprint, PriorComment, PriorDigest, PriorFinding, PriorSummary};
 use crate::post::sanitize::clip;
 
-/// A note of the merge request, alone or in a discussion.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NoteView {
-    pub id: u64,
-    pub body: String,
-    pub author_id: u64,
-    /// GitLab wrote it.
-    pub system: bool,
-    pub created_at: String,
-    /// None where the listing does not say.
-    pub discussion_id: Option<String>,
-    /// File it stands on.
-    pub path: Option<String>,
-    /// Line it stands on.
-    pub line: Option<u32>,
-    pub resolved: bool,
-}
-
 /// What earlier runs left.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Prior {
     pub digest: PriorDigest,
     /// Findings that an own discussion carries, open or resolved.
     pub finding_ids: BTreeSet<String>,
     /// The newest own note with the tag.
     pub summary_note_id: Option<u64>,
+    /// Own claims and comments, and who answered them.
+    pub seen: Seen,
+    /// Whose word settles a finding.
+    pub people: People,
 }
 
-/// Start of every marker.
-pub const MARKER: &str = "<!-- diffsan:";
 /// Most findings in a digest.
 pub const MOST_FINDINGS: usize = 50;
 /// Most characters of a digest's hint.
@@ -49,10 +34,9 @@ pub const HINT_CHARS: usize = 240;
 /// Reads notes in any order; one that is listed twice, alone and in its discussion, counts once.
 pub fn read<'a>(own_user: u64, tag: &str, notes: impl IntoIterator<Item = &'a NoteView>) -> Prior {
     let notes = unique(notes);
-    let is_own = |note: &&&NoteView| note.author_id == own_user && !note.system;
-    let tag_marker = marker(tag);
+    let is_own = |note: &&&NoteView| note.author_id == Some(own_user) && !note.system;
     let (mut tagged, own): (Vec<&NoteView>, Vec<&NoteView>) =
-        notes.iter().filter(is_own).partition(|note| note.body.contains(&tag_marker));
+        notes.iter().filter(is_own).partition(|note| marker::has_tag(&note.body, tag));
     tagged.reverse();
     Prior {
         finding_ids: own.iter().flat_map(|note| values(&note.body, "finding:")).map(str::to_owned).collect(),
@@ -64,22 +48,13 @@ pub fn read<'a>(own_user: u64, tag: &str, notes: impl IntoIterator<Item = &'a No
             summaries: tagged.iter().take(MOST_SUMMARIES).map(|note| summary(note)).collect(),
             inline_comments: comments(&notes, own_user),
         },
+        ..Prior::default()
     }
-}
-
-/// `<!-- diffsan:<value> -->`.
-pub fn marker(value: &str) -> String {
-    format!("{MARKER}{value} -->")
-}
-
-/// The marker that ends the body of a finding's discussion.
-pub fn finding_marker(finding_id: &str) -> String {
-    marker(&format!("finding:{finding_id}"))
 }
 
 /// A digest as its marker carries it.
 pub fn encode(digest: &PriorDigest) -> String {
-    STANDARD.encode(serde_json::to_vec(digest).unwrap_or_default())
+    marker::encode(&serde_json::to_vec(digest).unwrap_or_default())
 }
 
 const MOST_SUMMARIES: usize = 20;
@@ -87,35 +62,10 @@ const MOST_COMMENTS: usize = 100;
 const TEXT_CHARS: usize = 4_000;
 const COMMENT_CHARS: usize = 1_500;
 const FIELD_CHARS: usize = 300;
-/// A longer payload is not one of ours.
-const PAYLOAD_BYTES: usize = 256 * 1024;
-
-/// By id, so that the newest comes last; ids grow with time, while clocks and their zones differ.
-fn unique<'a>(notes: impl IntoIterator<Item = &'a NoteView>) -> Vec<&'a NoteView> {
-    let mut by_id: BTreeMap<u64, &NoteView> = BTreeMap::new();
-    for note in notes {
-        by_id
-            .entry(note.id)
-            .and_modify(|known| {
-                if known.discussion_id.is_none() {
-                    *known = note;
-                }
-            })
-            .or_insert(note);
-    }
-    by_id.into_values().collect()
-}
-
-/// The values of the markers that begin with `kind`, in order.
-fn values<'a>(body: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> {
-    body.split(MARKER).skip(1).filter_map(move |rest| {
-        let (value, _) = rest.split_once(" -->")?;
-        value.strip_prefix(kind).filter(|value| !value.is_empty() && !value.contains(['\n', ' ', '<', '>']))
-    })
-}
 
 fn fingerprint(body: &str) -> Option<Fingerprint> {
-    let (algo, value) = values(body, "fingerprint:").last()?.split_once(':')?;
+    let (algo, value) =
+        values(body, "fingerprint:").last().or_else(|| marker::metadata_fingerprint(body))?.split_once(':')?;
     Some(Fingerprint { algo: clip(algo, 32), value: clip(value, 128) })
 }
 
@@ -132,8 +82,7 @@ fn findings(tagged: &[&NoteView]) -> Vec<PriorFinding> {
 
 /// The digest of a note, as far as it can be read.
 fn payload(body: &str) -> Option<Value> {
-    let encoded = values(body, "prior_digest:").last().filter(|encoded| encoded.len() <= PAYLOAD_BYTES)?;
-    serde_json::from_slice(&STANDARD.decode(encoded).ok()?).ok()
+    serde_json::from_slice(&marker::decode(values(body, "prior_digest:").last()?)?).ok()
 }
 
 /// What does not look like a finding is passed over: a newer version may say more, or differently.
@@ -161,7 +110,7 @@ fn summary(note: &NoteView) -> PriorSummary {
     PriorSummary { note_id: note.id, text: clip(text(&note.body), TEXT_CHARS) }
 }
 
-/// What a person reads in an own note: everything before its first marker.
+/// What a person reads in an own note: everything before its first marker, wherever it stands.
 fn text(body: &str) -> &str {
     body.split(MARKER).next().unwrap_or_default().trim()
 }
@@ -169,7 +118,8 @@ fn text(body: &str) -> &str {
 /// Discussions on lines of the diff, the newest at the end, each with the replies it got.
 fn comments(notes: &[&NoteView], own_user: u64) -> Vec<PriorComment> {
     let mut discussions: BTreeMap<&str, Vec<&NoteView>> = BTreeMap::new();
-    for note in notes.iter().filter(|note| !note.system) {
+    // Internal notes are for members only: they are in no prompt.
+    for note in notes.iter().filter(|note| !note.system && !note.internal) {
         if let Some(id) = &note.discussion_id {
             discussions.entry(id).or_default().push(note);
         }
@@ -183,7 +133,7 @@ fn comments(notes: &[&NoteView], own_user: u64) -> Vec<PriorComment> {
 fn comment(id: &str, notes: &[&NoteView], own_user: u64) -> Option<PriorComment> {
     let (first, replies) = notes.split_first()?;
     first.path.as_ref()?;
-    let own = first.author_id == own_user;
+    let own = first.author_id == Some(own_user);
     let mut body = if own { text(&first.body) } else { first.body.trim() }.to_owned();
     for reply in replies {
         body.push_str("\n\nReply: ");
@@ -202,13 +152,14 @@ fn comment(id: &str, notes: &[&NoteView], own_user: u64) -> Option<PriorComment>
 
 #[cfg(test)]
 mod tests {
+    use super::super::marker::{PAYLOAD_BYTES, encode as base64, finding_marker, marker};
     use super::*;
     use crate::contracts::Severity;
 
     const OWN: u64 = 7;
 
     fn note(id: u64, author_id: u64, body: &str) -> NoteView {
-        NoteView { id, author_id, body: body.to_owned(), ..NoteView::default() }
+        NoteView { id, author_id: Some(author_id), body: body.to_owned(), ..NoteView::default() }
     }
 
     fn inline(id: u64, author_id: u64, discussion: &str, body: &str) -> NoteView {
@@ -306,8 +257,8 @@ mod tests {
                 {"finding_id": "f-2", "severity": "apocalyptic"}, 7],
             "summary_hint": "x".repeat(1000), "future": {}
         });
-        let encoded = STANDARD.encode(newer.to_string());
-        let huge = STANDARD.encode(vec![b'['; PAYLOAD_BYTES]);
+        let encoded = base64(newer.to_string().as_bytes());
+        let huge = base64(&vec![b'['; PAYLOAD_BYTES]);
         for (payload, findings) in [(encoded.as_str(), 1), ("%%%", 0), ("", 0), ("bnVsbA==", 0), (huge.as_str(), 0)] {
             let body = format!("text\n{}\n{}", marker("ai-reviewer"), marker(&format!("prior_digest:{payload}")));
             let digest = read(OWN, "ai-reviewer", &[note(1, OWN, &body)]).digest;
@@ -317,6 +268,18 @@ mod tests {
         }
         let unclosed = format!("{} {MARKER}fingerprint:sha256", marker("ai-reviewer"));
         assert_eq!(read(OWN, "ai-reviewer", &[note(1, OWN, &unclosed)]).digest.prior_fingerprint, None);
+    }
+
+    #[test]
+    fn internal_notes_are_in_no_digest_and_a_quoted_tag_is_none() {
+        let secret = NoteView { internal: true, ..inline(5, 99, "d1", "for members only") };
+        let quoted =
+            note(6, OWN, "> <!-- diffsan:ai-reviewer -->\n> <!-- diffsan:fingerprint:sha256:aa -->\n\nas it said");
+        let prior = read(OWN, "ai-reviewer", &[secret, quoted]);
+        assert_eq!(serde_json::to_string(&prior.digest).expect("json"), "{}");
+        let python = note(7, OWN, "<!-- diffsan:ai-reviewer -->\n\n**Fingerprint:** `sha256:abab`\n");
+        let prior = read(OWN, "ai-reviewer", &[python]);
+        assert_eq!(prior.digest.prior_fingerprint.map(|known| known.value).as_deref(), Some("abab"));
     }
 
     #[test]
