@@ -182,7 +182,6 @@ fn what_is_not_a_reviewable_diff_is_refused_with_its_line() {
         (format!("{head}@@ -1 +1,2 @@\n-a\n+b\n c\n"), (8, HunkCounts)),
         (format!("{head}@@ -1 +1 @@\n-a\n+b\n+c\n"), (8, HunkLong)),
         (format!("{head}@@ -1 +1 @@\n-a\n+b\n\n c\n"), (9, HunkLong)),
-        (format!("{head}@@ -1 +1 @@\n-a\n+b\n-- \n"), (8, HunkLong)),
         (format!("{head}@@ -5 +5 @@\n-a\n+b\n@@ -5 +6 @@\n-a\n+b\n"), (8, HunkOrder)),
         (format!("{head}@@ -5 +5 @@\n-a\n+b\n@@ -6 +4 @@\n-a\n+b\n"), (8, HunkOrder)),
         (format!("{head}@@ -1,99999999999 +1 @@\n"), unread(5)),

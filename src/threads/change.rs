@@ -74,7 +74,7 @@ mod tests {
         for (from, to) in [
             ("-old\n", "-verify(t)\n"),
             ("+log(t)", "+ log(t)"),
-            (" x\n", " y\n"),
+            ("\n x\n", "\n y\n"),
             ("100644", "100755"),
             ("a/a b/a\n", "a/a b/a\nold mode 100644\nnew mode 100755\n"),
         ] {

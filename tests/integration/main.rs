@@ -4,9 +4,9 @@
 
 mod agents;
 mod answers;
+mod anywhere;
 mod apply;
 mod attacks;
-mod anywhere;
 mod commands;
 mod configuration;
 mod context;
@@ -29,8 +29,8 @@ mod gitlab_tls;
 mod hooks;
 mod local_reviews;
 mod next_steps;
-mod policy;
 mod pipelines;
+mod policy;
 mod posting;
 mod posting_runs;
 mod read_back;

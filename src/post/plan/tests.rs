@@ -415,6 +415,12 @@ fn said_before() -> Story {
     Story { told, conversation, ..Story::default() }
 }
 
+/// What would act or load, but for diffsan's own links to the merge request and the job.
+fn acting(note: &str) -> Vec<String> {
+    let own = |what: &String| what.starts_with("Link(NodeLink { url: \"https://gitlab.example/g/p/-/");
+    oracle::live(note).into_iter().filter(|what| !own(what)).collect()
+}
+
 #[test]
 fn a_whole_summary_note_reads_as_specified() {
     let plan = eventful().plan();
@@ -423,7 +429,7 @@ fn a_whole_summary_note_reads_as_specified() {
     assert!(plan.summary_body.starts_with(&plan.summary_markdown));
     assert!(plan.summary_body.contains(&plan.summary_meta_collapsible));
     assert!(!plan.summary_body.contains(&"0".repeat(64)));
-    assert_eq!(oracle::live(&plan.summary_body), Vec::<String>::new());
+    assert_eq!(acting(&plan.summary_body), Vec::<String>::new());
 }
 
 #[test]
@@ -530,7 +536,7 @@ fn a_hostile_answer_executes_nothing_mentions_nobody_and_stays_below_the_limits(
     let plan = case.plan();
     assert_eq!(plan.discussions.len(), 100);
     for note in plan.discussions.iter().map(|discussion| &discussion.body_markdown).chain([&plan.summary_body]) {
-        assert_eq!(oracle::live(note), Vec::<String>::new(), "{note}");
+        assert_eq!(acting(note), Vec::<String>::new(), "{note}");
         assert!(note.chars().count() < render::NOTE_CHARS);
     }
     assert!(plan.sanitized["quick_action"] > 100 && plan.sanitized["mention"] > 10 && plan.sanitized["marker"] > 10);
@@ -550,8 +556,8 @@ fn a_three_megabyte_body_is_cut_and_says_so() {
     assert!(plan.summary_body.chars().count() < render::BODY_CHARS);
     assert!(plan.summary_markdown.contains("There is no room here for"));
     assert!(plan.summary_body.contains("<!-- diffsan:ai-reviewer -->"));
-    assert_eq!(oracle::live(discussion), Vec::<String>::new());
-    assert_eq!(oracle::live(&plan.summary_body), Vec::<String>::new());
+    assert_eq!(acting(discussion), Vec::<String>::new());
+    assert_eq!(acting(&plan.summary_body), Vec::<String>::new());
 }
 
 proptest! {
@@ -572,7 +578,7 @@ proptest! {
         }
         let plan = case.plan();
         for note in plan.discussions.iter().map(|discussion| &discussion.body_markdown).chain([&plan.summary_body]) {
-            prop_assert_eq!(oracle::live(note), Vec::<String>::new(), "{}", note);
+            prop_assert_eq!(acting(note), Vec::<String>::new(), "{}", note);
             let own = Own::written_in(note, |_| true);
             prop_assert_eq!(&sanitize::body(note, &own).into_string(), note);
         }

@@ -46,7 +46,7 @@ fn a_long_range_is_shown_as_its_ends() {
     let finding = &mut shown.review.findings[0];
     (finding.path, finding.line_start, finding.line_end) = ("long.txt".into(), 10, 150);
     let rows = excerpt(&shown.parsed(), &shown.review.findings[0]);
-    assert_eq!(rows.len(), 12);
+    assert_eq!(rows.len(), 6);
     assert_eq!(rows.iter().filter(|row| **row == Row::Gap).count(), 1);
     let numbers = rows.iter().filter_map(|row| if let Row::Code { number, .. } = row { Some(*number) } else { None });
     let numbers: Vec<_> = numbers.collect();

@@ -398,7 +398,7 @@ fn around<'a>(line: &'a str, quote: Option<&str>, room: usize) -> (Cow<'a, str>,
     }
     // The beginning makes way: a few columns before the point are kept.
     let kept = room / 4;
-    let start = line.char_indices().rev().find(|(index, _)| line[*index..at].width() >= kept && *index < at);
+    let start = line.char_indices().rev().find(|(index, _)| *index < at && line[*index..at].width() >= kept);
     let start = start.map_or(at, |(index, _)| index);
     let before = line[start..at].width() + 1;
     let shown = format!("…{}", fit(&line[start..], room - 1));
