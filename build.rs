@@ -1,5 +1,5 @@
 //! Names the target, and in release builds the commit, for `diffsan --version`.
-#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "cargo speaks to build scripts through both")]
+#![expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts through the environment")]
 
 use std::env::var;
 use std::process::Command;

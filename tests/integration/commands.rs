@@ -172,7 +172,7 @@ fn explain_knows_codes_and_findings() {
 fn init_writes_a_file_that_loads_and_never_over_another() {
     let sandbox = Sandbox::new();
     let printed = sandbox.run(["init", "--agent", "claude"]).expect_code(0).stdout;
-    assert!(printed.contains("diffsan --ci --agent claude") && printed.contains("ANTHROPIC_API_KEY"), "{printed}");
+    assert!(printed.contains("agent: claude") && printed.contains("ANTHROPIC_API_KEY"), "{printed}");
     let config: Value =
         serde_json::from_str(&sandbox.run(["config", "--format", "json"]).expect_code(0).stdout).unwrap();
     assert_eq!(config["agent.agent"]["value"], "claude");

@@ -84,7 +84,8 @@ fn a_rebase_costs_nothing_and_keeps_the_verdict() {
     let mut job = Job::new(2);
     job.gated(&["--ci"]).expect_code(3);
     job.sandbox.git(&["checkout", "-q", "main"]);
-    job.sandbox.write("other.txt", "meanwhile\n");
+    let text = std::fs::read_to_string(job.sandbox.repo().join("src/app.py")).unwrap();
+    job.sandbox.write("src/app.py", "# meanwhile\n".repeat(20) + &text);
     job.base = job.sandbox.commit("main moves on");
     job.sandbox.git(&["checkout", "-q", "feature"]);
     job.sandbox.git(&["rebase", "-q", "main"]);
