@@ -1,8 +1,8 @@
 //! Recall and precision of the redaction engine on a corpus of small diffs.
 //!
 //! `DIFFSAN_CORPUS` names a folder with `positives.jsonl` (`id`, `class`, `format`, `diff`, `secrets`) and `negatives.jsonl`
-//! (`id`, `class`, `diff`). Without it the families of `fixtures/secrets/families.txt` are used, each in two halves (the second was
-//! held back while its rules were written), and the rules' own samples.
+//! (`id`, `class`, `diff`). Without it the families of `fixtures/secrets/families.txt` are used, each in two halves (the rules
+//! have seen both), and the rules' own samples.
 #![expect(clippy::disallowed_methods, reason = "the corpus is named by a variable")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
@@ -76,7 +76,7 @@ fn families() -> (Vec<Positive>, Vec<Negative>) {
             (family, number) = (name.trim_end_matches(']').to_owned(), 0);
         } else if let Some((path, template)) = line.split_once(" | ").filter(|_| !line.starts_with('#')) {
             number += 1;
-            let half = if number % 2 == 1 { "seen" } else { "held back" };
+            let half = if number % 2 == 1 { "odd lines" } else { "even lines" };
             let class = format!("{family}, {half}");
             if let Some(text) = template.strip_prefix("! ") {
                 let diff = change(path, &text.replace("\\n", "\n"));

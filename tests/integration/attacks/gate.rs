@@ -36,7 +36,6 @@ fn skips_apply_where_the_target_says_that_they_may() {
 }
 
 #[test]
-#[ignore = "a skip does not yet carry the verdict"]
 fn a_retry_does_not_open_the_gate() {
     let scene = Scene::new(&[super::SANE], |_| {});
     scene.run(&["--ci"]).expect_code(3);

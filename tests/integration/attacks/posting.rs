@@ -46,7 +46,6 @@ fn a_plan_that_the_branch_committed_is_not_executed() {
 }
 
 #[test]
-#[ignore = "a plan's project is not yet compared with the job's"]
 fn a_plan_for_another_merge_request_is_refused_before_the_first_request() {
     let scene = Scene::new(&[SANE], |_| {});
     scene.run(&["--ci", "--no-post"]).expect_code(3);
@@ -83,7 +82,6 @@ fn bodies_of_a_changed_plan_do_nothing() {
 }
 
 #[test]
-#[ignore = "the ledger is still believed"]
 fn a_ledger_that_says_done_is_not_believed() {
     let scene = Scene::new(&[SANE], |_| {});
     scene.run(&["--ci", "--no-post"]).expect_code(3);
