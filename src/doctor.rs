@@ -1,17 +1,16 @@
 //! `diffsan doctor`: looks at everything a run needs and changes nothing.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::agent::{self, process};
+use crate::agent::{self, Agent, Facts, Login, Standing};
 use crate::cli::ReviewArgs;
 use crate::commands::Place;
 use crate::config::{self, Loaded};
-use crate::contracts::{AgentKind, DiffBundle};
+use crate::context::{self, Budget};
+use crate::contracts::{AgentKind, ContextTools, DiffBundle};
 use crate::diff::git::Git;
-use crate::error::{Error, Failure};
+use crate::error::{Error, Failure, Result};
 use crate::gitlab::Client;
 use crate::pipeline::{self, Request};
 use crate::policy;
@@ -156,8 +155,7 @@ impl Found<'_> {
 
     /// The program that reviews. A run that is skipped does not ask it.
     async fn agent(&mut self, loaded: &Loaded, is_due: bool) {
-        let rows = [Some(agent(loaded, self.place).await), agent_key(loaded, self.place)];
-        for mut row in rows.into_iter().flatten() {
+        for mut row in agents(loaded, self.place).await {
             if row.state == State::Fail && !is_due {
                 row.state = State::Warn;
             }
@@ -217,64 +215,106 @@ fn kind(loaded: &Loaded, place: &Place) -> AgentKind {
     config.agent.agent.unwrap_or_else(|| agent::infer(&config.agent, config.mode.ci, path).0)
 }
 
-async fn agent(loaded: &Loaded, place: &Place) -> Row {
-    let kind = kind(loaded, place);
-    let Some(known) = agent::by_kind(kind) else {
-        return Row::ok("agent", "builtin: offline checks, no program needed");
-    };
-    let path = place.env.get("PATH").map(AsRef::as_ref);
-    match agent::locate(known, &loaded.config.agent, path, &place.current) {
-        Ok(program) => {
-            let version = version(&program, place).await.map(|version| format!(" ({version})")).unwrap_or_default();
-            Row::ok("agent", format!("{}: {}{version}", kind.name(), program.display()))
+/// The program that reviews, the one that takes the second look, and which others are installed.
+async fn agents(loaded: &Loaded, place: &Place) -> Vec<Row> {
+    let first = kind(loaded, place);
+    let used: Vec<_> =
+        std::iter::once(first).chain(loaded.config.review.second_agent.filter(|it| *it != first)).collect();
+    let mut rows = Vec::new();
+    for kind in &used {
+        match agent::by_kind(*kind) {
+            None => rows.push(Row::ok("agent", "builtin: offline checks, no program needed")),
+            Some(known) => rows.extend(agent(known, loaded, place).await),
         }
-        Err(error) => failed("agent", &error, place),
+    }
+    for known in agent::AGENTS.iter().filter(|known| !used.contains(&known.kind)) {
+        let path = place.env.get("PATH").map(AsRef::as_ref);
+        if agent::locate(known, &loaded.config.agent, path, &place.current).is_ok()
+            && let Ok(facts) = facts(known, loaded, place).await
+        {
+            let parts = [program(known, &facts), login(known, loaded, &facts), tools(&facts)];
+            let parts: Vec<String> = parts.into_iter().map(|row| row.detail).collect();
+            rows.push(Row::skip("other agent", parts.join("; ")));
+        }
+    }
+    rows
+}
+
+/// What is known of one agent: program and version, login, tools.
+async fn agent(known: &'static Agent, loaded: &Loaded, place: &Place) -> Vec<Row> {
+    match facts(known, loaded, place).await {
+        Err(error) | Ok(Facts { program: Err(error), .. }) => vec![failed("agent", &error, place)],
+        Ok(facts) if known.keys.is_empty() => vec![program(known, &facts), tools(&facts)],
+        Ok(facts) => vec![program(known, &facts), login(known, loaded, &facts), tools(&facts)],
     }
 }
 
-/// What the program says of its version; programs that know no such flag say nothing.
-async fn version(program: &Path, place: &Place) -> Option<String> {
-    const PATIENCE: Duration = Duration::from_secs(10);
-    let folder = tempfile::tempdir().ok()?;
-    let wanted = |name: &OsStr| name == "PATH" || name == "HOME";
-    let env: Vec<_> =
-        place.env.pairs().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-    let spec = process::Spec {
-        program,
-        args: &["--version".into()],
-        env: &env,
-        cwd: folder.path(),
-        stdin: b"",
-        wall: PATIENCE,
-        idle: None,
-        job: None,
-        max_output: 4096,
-        done: None,
-        linger: Duration::ZERO,
-    };
-    let finished = process::run(&spec, &|_| {}).await.ok().filter(|finished| finished.exit_code == Some(0))?;
-    let line = String::from_utf8_lossy(&finished.stdout).lines().next()?.trim().to_owned();
-    (!line.is_empty()).then(|| crate::error::clip(&line, 80))
+async fn facts(known: &'static Agent, loaded: &Loaded, place: &Place) -> Result<Facts> {
+    let context = &loaded.config.context;
+    let has_eyes = known.sealed
+        && context.tools != ContextTools::Off
+        && Budget::new(context.max_calls, context.max_bytes).is_some();
+    let eyes = if has_eyes { context::TOOLS } else { &[] };
+    agent::facts(known, &loaded.config, &place.env, &place.current, eyes).await
 }
 
-fn agent_key(loaded: &Loaded, place: &Place) -> Option<Row> {
-    let known = agent::by_kind(kind(loaded, place))?;
-    if known.keys.is_empty() {
-        return None;
+fn program(known: &Agent, facts: &Facts) -> Row {
+    let version = facts.version.as_deref();
+    let tested = facts.tested.map(|tested| match tested.oldest == tested.newest {
+        true => format!("tested: {}", tested.oldest),
+        false => format!("tested: {} to {}", tested.oldest, tested.newest),
+    });
+    let about: Vec<_> = version.map(str::to_owned).into_iter().chain(tested).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join("; ")) };
+    let place = facts.program.as_ref().map(|program| program.display().to_string()).unwrap_or_default();
+    let detail = format!("{}: {place}{about}", known.name());
+    let install = || facts.tested.map(|it| format!("npm install -g {}@{}", it.package, it.newest)).unwrap_or_default();
+    match facts.standing {
+        Standing::Tested | Standing::Untested => Row::ok("agent", detail),
+        Standing::TooOld => Row::fail("agent", format!("{detail}: too old, it would not be started"), install()),
+        Standing::Newer => {
+            Row::warn("agent", format!("{detail}: it may have tools that diffsan does not know"), install())
+        }
+        Standing::Unknown => Row::warn("agent", format!("{detail}: it does not say its version"), install()),
     }
-    Some(match known.keys.iter().find(|name| place.env.get(name).is_some()) {
-        Some(name) => Row::ok("agent key", format!("{name} is set")),
-        None if loaded.config.mode.ci => Row::fail(
-            "agent key",
-            format!("none of {} is set", known.keys.join(", ")),
+}
+
+fn login(known: &Agent, loaded: &Loaded, facts: &Facts) -> Row {
+    const CHECK: &str = "agent key";
+    let config = &loaded.config;
+    let keys = known.keys_for(&config.agent).join(", ");
+    // A cloud's own variables, or a proxy that wants no key.
+    let may_need_none = config.agent.proxy_url.is_some() || !config.agent.pass_env.is_empty();
+    match &facts.login {
+        login @ (Login::Key(_) | Login::File(_)) => Row::ok(CHECK, login.to_string()),
+        login @ Login::Expired(_) => {
+            Row::warn(CHECK, login.to_string(), format!("start `{}` once to renew it, or set {keys}", known.name()))
+        }
+        Login::None if may_need_none => Row::warn(
+            CHECK,
+            format!("none of {keys} is set"),
+            "nothing if its model server wants no key, or another one",
+        ),
+        Login::None if config.mode.ci => Row::fail(
+            CHECK,
+            format!("none of {keys} is set"),
             "add it as a masked CI/CD variable; a protected one is empty in ordinary merge request pipelines",
         ),
-        None => Row::warn(
-            "agent key",
-            format!("none of {} is set", known.keys.join(", ")),
-            "nothing if the program is logged in on this machine",
+        Login::None => Row::warn(
+            CHECK,
+            format!("none of {keys} is set, and no login was found"),
+            "set one, or log the program in; nothing if its model server wants no key",
         ),
-    })
+    }
+}
+
+fn tools(facts: &Facts) -> Row {
+    const CHECK: &str = "agent tools";
+    match &facts.tools {
+        None => Row::skip(CHECK, "its own, in an empty folder: diffsan gives it none and cannot take them away"),
+        Some(tools) if tools.is_empty() => Row::ok(CHECK, "none"),
+        Some(tools) => Row::ok(CHECK, tools.join(", ")),
+    }
 }
 
 /// What the token is and may do. Whether that is enough, the rehearsal has shown.
