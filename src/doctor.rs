@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agent::{self, Agent, Facts, Login, Standing};
+use crate::agent::{self, Login};
 use crate::cli::ReviewArgs;
 use crate::commands::Place;
 use crate::config::{self, Loaded};
-use crate::context::{self, Budget};
-use crate::contracts::{AgentKind, ContextTools, DiffBundle};
+use crate::contracts::{AgentKind, DiffBundle};
 use crate::diff::git::Git;
-use crate::error::{Error, Failure, Result};
+use crate::error::{Error, Failure};
 use crate::gitlab::Client;
 use crate::pipeline::{self, Request};
 use crate::policy;
@@ -155,12 +154,12 @@ impl Found<'_> {
 
     /// The program that reviews. A run that is skipped does not ask it.
     async fn agent(&mut self, loaded: &Loaded, is_due: bool) {
-        for mut row in agents(loaded, self.place).await {
-            if row.state == State::Fail && !is_due {
+        for (mut row, code) in agents(loaded, self.place).await {
+            if !is_due && row.state == State::Fail {
                 row.state = State::Warn;
             }
-            if row.state == State::Fail && self.exit_code == 0 {
-                self.exit_code = 1;
+            if is_due && self.exit_code == 0 {
+                self.exit_code = code;
             }
             self.rows.push(row);
         }
@@ -216,104 +215,90 @@ fn kind(loaded: &Loaded, place: &Place) -> AgentKind {
 }
 
 /// The program that reviews, the one that takes the second look, and which others are installed.
-async fn agents(loaded: &Loaded, place: &Place) -> Vec<Row> {
+async fn agents(loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
     let first = kind(loaded, place);
-    let used: Vec<_> =
-        std::iter::once(first).chain(loaded.config.review.second_agent.filter(|it| *it != first)).collect();
-    let mut rows = Vec::new();
-    for kind in &used {
-        match agent::by_kind(*kind) {
-            None => rows.push(Row::ok("agent", "builtin: offline checks, no program needed")),
-            Some(known) => rows.extend(agent(known, loaded, place).await),
-        }
+    let mut rows = agent(first, loaded, place).await;
+    let second = loaded.config.review.second_agent.filter(|second| *second != first);
+    if let Some(second) = second {
+        // A second look that fails costs its verdicts and not the run.
+        rows.extend(agent(second, loaded, place).await.into_iter().map(|(mut row, _)| {
+            row.state = if row.state == State::Fail { State::Warn } else { row.state };
+            (row, 0)
+        }));
     }
-    for known in agent::AGENTS.iter().filter(|known| !used.contains(&known.kind)) {
-        let path = place.env.get("PATH").map(AsRef::as_ref);
-        if agent::locate(known, &loaded.config.agent, path, &place.current).is_ok()
-            && let Ok(facts) = facts(known, loaded, place).await
-        {
-            let parts = [program(known, &facts), login(known, loaded, &facts), tools(&facts)];
-            let parts: Vec<String> = parts.into_iter().map(|row| row.detail).collect();
-            rows.push(Row::skip("other agent", parts.join("; ")));
+    let path = place.env.get("PATH").map(AsRef::as_ref);
+    for known in agent::AGENTS.iter().filter(|known| known.kind != first && Some(known.kind) != second) {
+        if agent::locate(known, &loaded.config.agent, path, &place.current).is_ok() {
+            let other = agent(known.kind, loaded, place).await;
+            let details: Vec<String> = other.into_iter().map(|(row, _)| row.detail).collect();
+            rows.push((Row::skip("other agent", details.join("; ")), 0));
         }
     }
     rows
 }
 
-/// What is known of one agent: program and version, login, tools.
-async fn agent(known: &'static Agent, loaded: &Loaded, place: &Place) -> Vec<Row> {
-    match facts(known, loaded, place).await {
-        Err(error) | Ok(Facts { program: Err(error), .. }) => vec![failed("agent", &error, place)],
-        Ok(facts) if known.keys.is_empty() => vec![program(known, &facts), tools(&facts)],
-        Ok(facts) => vec![program(known, &facts), login(known, loaded, &facts), tools(&facts)],
-    }
-}
-
-async fn facts(known: &'static Agent, loaded: &Loaded, place: &Place) -> Result<Facts> {
-    let context = &loaded.config.context;
-    let has_eyes = known.sealed
-        && context.tools != ContextTools::Off
-        && Budget::new(context.max_calls, context.max_bytes).is_some();
-    let eyes = if has_eyes { context::TOOLS } else { &[] };
-    agent::facts(known, &loaded.config, &place.env, &place.current, eyes).await
-}
-
-fn program(known: &Agent, facts: &Facts) -> Row {
-    let version = facts.version.as_deref();
-    let tested = facts.tested.map(|tested| match tested.oldest == tested.newest {
-        true => format!("tested: {}", tested.oldest),
-        false => format!("tested: {} to {}", tested.oldest, tested.newest),
-    });
-    let about: Vec<_> = version.map(str::to_owned).into_iter().chain(tested).collect();
-    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join("; ")) };
-    let place = facts.program.as_ref().map(|program| program.display().to_string()).unwrap_or_default();
-    let detail = format!("{}: {place}{about}", known.name());
-    let install = || facts.tested.map(|it| format!("npm install -g {}@{}", it.package, it.newest)).unwrap_or_default();
-    match facts.standing {
-        Standing::Tested | Standing::Untested => Row::ok("agent", detail),
-        Standing::TooOld => Row::fail("agent", format!("{detail}: too old, it would not be started"), install()),
-        Standing::Newer => {
-            Row::warn("agent", format!("{detail}: it may have tools that diffsan does not know"), install())
-        }
-        Standing::Unknown => Row::warn("agent", format!("{detail}: it does not say its version"), install()),
-    }
-}
-
-fn login(known: &Agent, loaded: &Loaded, facts: &Facts) -> Row {
-    const CHECK: &str = "agent key";
+/// One agent, as the run would start it: each row with the exit code that a run would end with.
+async fn agent(kind: AgentKind, loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
+    let Some(known) = agent::by_kind(kind) else {
+        return vec![(Row::ok("agent", "builtin: offline checks, no program needed"), 0)];
+    };
     let config = &loaded.config;
-    let keys = known.keys_for(&config.agent).join(", ");
-    // A cloud's own variables, or a proxy that wants no key.
-    let may_need_none = config.agent.proxy_url.is_some() || !config.agent.pass_env.is_empty();
-    match &facts.login {
-        login @ (Login::Key(_) | Login::File(_)) => Row::ok(CHECK, login.to_string()),
-        login @ Login::Expired(_) => {
-            Row::warn(CHECK, login.to_string(), format!("start `{}` once to renew it, or set {keys}", known.name()))
+    let facts = agent::facts(known, config, &place.env, &place.current, pipeline::offered(config, kind)).await;
+    let facts = match facts {
+        Ok(facts) => facts,
+        Err(error) => return vec![(failed("agent", &error, place), error.exit_code())],
+    };
+    let mut rows = Vec::new();
+    rows.push(match (&facts.program, &facts.start) {
+        (Err(error), _) | (_, Err(error)) => (failed("agent", error, place), error.exit_code()),
+        (Ok(program), Ok(())) => {
+            let version = facts.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            let tested = facts.tested.map(|tested| format!(" (tested: {} to {})", tested.oldest, tested.newest));
+            let tested = tested.unwrap_or_default();
+            (Row::ok("agent", format!("{}{version}{tested}: {}", kind.name(), program.display())), 0)
         }
-        Login::None if may_need_none => Row::warn(
-            CHECK,
-            format!("none of {keys} is set"),
-            "nothing if its model server wants no key, or another one",
-        ),
-        Login::None if config.mode.ci => Row::fail(
-            CHECK,
-            format!("none of {keys} is set"),
-            "add it as a masked CI/CD variable; a protected one is empty in ordinary merge request pipelines",
-        ),
-        Login::None => Row::warn(
-            CHECK,
-            format!("none of {keys} is set, and no login was found"),
-            "set one, or log the program in; nothing if its model server wants no key",
-        ),
+    });
+    if let Some(warning) = agent::warning(known, facts.version.as_deref()) {
+        rows.push((Row::warn("agent version", warning, "use a version that was tested, or a newer diffsan"), 0));
     }
+    if facts.program.is_ok() {
+        rows.extend(login(known, &facts.login, loaded));
+        rows.push((tools(facts.tools.as_deref()), 0));
+    }
+    rows
 }
 
-fn tools(facts: &Facts) -> Row {
-    const CHECK: &str = "agent tools";
-    match &facts.tools {
-        None => Row::skip(CHECK, "its own, in an empty folder: diffsan gives it none and cannot take them away"),
-        Some(tools) if tools.is_empty() => Row::ok(CHECK, "none"),
-        Some(tools) => Row::ok(CHECK, tools.join(", ")),
+/// How the program would be logged in. One that is started by a command of one's own, or is given variables or a proxy,
+/// may need no key that diffsan knows of.
+fn login(known: &agent::Agent, login: &Login, loaded: &Loaded) -> Option<(Row, u8)> {
+    if known.keys.is_empty() {
+        return None;
+    }
+    let config = &loaded.config;
+    let is_usual =
+        config.agent.proxy_url.is_none() && config.agent.pass_env.is_empty() && !known.is_custom(&config.agent);
+    let set = format!("set {}", known.keys_for(&config.agent).join(" or "));
+    Some(match login {
+        Login::Key(_) | Login::File(_) => (Row::ok("agent login", login.to_string()), 0),
+        Login::Expired(_) | Login::None if config.mode.ci && is_usual => {
+            let fix = format!(
+                "{set} as a masked CI/CD variable; a protected one is empty in ordinary merge request pipelines"
+            );
+            (Row::fail("agent login", login.to_string(), fix), 1)
+        }
+        Login::Expired(_) | Login::None => {
+            let fix = format!("{set}, or log the program in; nothing where its model needs no key");
+            (Row::warn("agent login", login.to_string(), fix), 0)
+        }
+    })
+}
+
+/// What the program's model could do.
+fn tools(tools: Option<&[String]>) -> Row {
+    match tools {
+        Some([]) => Row::ok("agent tools", "none"),
+        Some(tools) => Row::ok("agent tools", tools.join(", ")),
+        None => Row::skip("agent tools", "diffsan gives it none; what the program brings is not known"),
     }
 }
 

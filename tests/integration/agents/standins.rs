@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use diffsan::contracts::{AgentKind, ErrorCode};
 use serde_json::{Value, json};
 
-use super::support::{REPLY, Stage, is_gone};
+use super::support::{REPLY, Stage, installed, is_gone};
+use crate::sandbox::{Finished, Sandbox};
 
 /// A program of that name and version in the stage: it keeps its number and then goes on with `then`.
 fn stand_in(stage: &mut Stage, kind: AgentKind, version: &str, then: &str) {
@@ -111,4 +112,30 @@ async fn a_version_below_the_tested_ones_is_refused_and_one_above_them_is_told()
         let sentence = format!("{} 99.0.0 is newer than {newest}, the newest that was tested", kind.name());
         assert!(events.contains(&sentence), "{events}");
     }
+}
+
+#[test]
+fn doctor_shows_of_every_installed_program_its_version_its_login_and_its_tools() {
+    let Some(codex) = installed("codex") else { return };
+    let sandbox = Sandbox::with_change();
+    let path = format!("{}:{}", codex.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut command = sandbox.command(["doctor", "--agent", "codex", "--format", "json"]);
+    command.env("PATH", path).env("ANTHROPIC_API_KEY", "synthetic-anthropic-key").env("CODEX_API_KEY", "synthetic-key");
+    let finished = Finished::of(command.output().unwrap()).expect_code(0);
+    let document: Value = serde_json::from_str(&finished.stdout).unwrap();
+    let rows: Vec<(&str, &str)> = document["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["check"].as_str().unwrap(), row["detail"].as_str().unwrap()))
+        .collect();
+    let has = |check: &str, words: &[&str]| {
+        rows.iter().any(|(known, detail)| *known == check && words.iter().all(|word| detail.contains(word)))
+    };
+    assert!(has("agent", &["codex 0.166.0 (tested: 0.166.0 to 0.166.0): ", "/codex"]), "{rows:?}");
+    assert!(has("agent login", &["CODEX_API_KEY is set"]), "{rows:?}");
+    assert!(has("agent tools", &["repo.read_file, repo.search, repo.list_files, list_mcp_resource"]), "{rows:?}");
+    assert!(has("other agent", &["claude 2.1.197 (tested: 2.1.197", "ANTHROPIC_API_KEY is set", "StructuredOutput"]));
+    assert!(has("other agent", &["gemini 0.61.0", "no key and no login was found", "repo.read_file"]), "{rows:?}");
+    assert!(has("other agent", &["opencode 1.18.33", "repo.search"]), "{rows:?}");
 }
