@@ -226,10 +226,9 @@ async fn agents(loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
             (row, 0)
         }));
     }
-    let path = place.env.get("PATH").map(AsRef::as_ref);
     for known in agent::AGENTS.iter().filter(|known| known.kind != first && Some(known.kind) != second) {
-        if agent::locate(known, &loaded.config.agent, path, &place.current).is_ok() {
-            let other = agent(known.kind, loaded, place).await;
+        let other = agent(known.kind, loaded, place).await;
+        if other.first().is_some_and(|(row, _)| row.state == State::Ok) {
             let details: Vec<String> = other.into_iter().map(|(row, _)| row.detail).collect();
             rows.push((Row::skip("other agent", details.join("; ")), 0));
         }

@@ -94,7 +94,8 @@ fn logins() -> Vec<Login> {
             }),
             bearer("synthetic-file-key"),
             |command, url| {
-                let config = real::opencode_config(url).replace(r#""apiKey":"{env:OPENAI_API_KEY}","#, "");
+                let config = real::opencode_config(url).replace("{env:OPENAI_API_KEY}", "");
+                let config = config.replace(r#","apiKey":"""#, "").replace(r#""apiKey":"","#, "");
                 command.env("OPENCODE_CONFIG_CONTENT", config);
             },
         ),
@@ -121,8 +122,10 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
+/// How many private folders are there.
 fn rooms(sandbox: &Sandbox) -> usize {
-    std::fs::read_dir(sandbox.root().join("tmp")).unwrap().count()
+    let entries = std::fs::read_dir(sandbox.root().join("tmp")).unwrap().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("diffsan-agent-")).count()
 }
 
 async fn assert_logs_in(login: Login) {
