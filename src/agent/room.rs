@@ -131,25 +131,15 @@ impl Room {
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.path().join(LOCK))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         let room = Self { folder, checkout, _lock: lock };
-        for name in ["work", "home", "tmp"] {
+        // Programs that look for settings in the folders above stop at the top of a repository.
+        for name in ["work/.git/objects", "work/.git/refs/heads", "home", "tmp"] {
             room.make_folder(name)?;
         }
-        if !fault::is_undefended("repository") {
-            room.make_repository()?;
-        }
+        room.write("work/.git/HEAD", b"ref: refs/heads/main\n")?;
+        room.write("work/.git/config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
         // Programs that look for an `.env` upwards find this one and stop.
         room.write(".env", b"")?;
         Ok(room)
-    }
-
-    /// Programs that look for settings in the folders above stop at the top of a repository.
-    fn make_repository(&self) -> io::Result<()> {
-        for name in ["work/.git/objects", "work/.git/refs/heads"] {
-            self.make_folder(name)?;
-        }
-        self.write("work/.git/HEAD", b"ref: refs/heads/main\n")?;
-        self.write("work/.git/config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
-        Ok(())
     }
 
     /// The working directory: a repository with nothing in it.

@@ -45,7 +45,7 @@ async fn codex_reads_and_its_second_look_reads_too_and_drops_half() {
     .await
     .expect_code(0);
     assert_eq!(severities(&sandbox), [("api/pay.py".into(), "medium".into()), ("web/form.py".into(), "low".into())]);
-    assert_eq!(asked(&sandbox), [(json!(1), "README.md".into()), (json!("look"), "api/pay.py".into())]);
+    assert_eq!(asked(&sandbox), [(json!("1"), "README.md".into()), (json!("look"), "api/pay.py".into())]);
     let meta = &sandbox.artifact("review.json")["meta"];
     assert_eq!(meta["second_look"]["status"], "done");
     // Two calls of two requests each.

@@ -388,12 +388,27 @@ fn responses(said: &Said<'_>, cut: bool, number: usize) -> Vec<Value> {
             item
         }
     };
+    let mut started = item.clone();
+    let mut delta = match said {
+        Said::Call { arguments, .. } => {
+            started["arguments"] = "".into();
+            json!({"type": "response.function_call_arguments.delta", "delta": arguments.to_string()})
+        }
+        Said::Text(text) => json!({"type": "response.output_text.delta", "delta": text, "content_index": 0}),
+        Said::Nothing => json!({"type": "response.refusal.delta", "delta": "I cannot", "content_index": 0}),
+    };
+    if started["content"].is_array() {
+        started["content"] = json!([]);
+    }
+    delta["item_id"] = item["id"].clone();
+    delta["output_index"] = 0.into();
+    let added = json!({"type": "response.output_item.added", "output_index": 0, "item": started});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
     let completed = json!({
         "type": "response.completed",
         "response": {"id": "r1", "status": "completed", "output": [item], "usage": usage}
     });
-    vec![created, done, completed]
+    vec![created, added, delta, done, completed]
 }
 
 fn chat(said: &Said<'_>, cut: bool, number: usize) -> Vec<Value> {

@@ -140,7 +140,7 @@ async fn assert_sealed(kind: AgentKind, name: Option<&str>, eyes: bool, thinks: 
         Some(name) => command.env("DIFFSAN_AGENT__MODEL", name),
         None => command.env_remove("DIFFSAN_AGENT__MODEL"),
     };
-    command.env("DIFFSAN_CONTEXT__TOOLS", if eyes { "on" } else { "off" });
+    command.env("DIFFSAN_CONTEXT__TOOLS", if eyes { "auto" } else { "off" });
     let before = surroundings.files();
     let finished = real::run(command).await;
     assert_eq!(finished.code, 0, "{what}: {}", finished.stderr);
@@ -150,7 +150,11 @@ async fn assert_sealed(kind: AgentKind, name: Option<&str>, eyes: bool, thinks: 
     let questions = model.questions();
     assert!(!questions.is_empty(), "{what}");
     for question in &questions {
-        assert_eq!(question.tools(), expected(kind, eyes), "{what}");
+        // Codex has a namespace for tools without one, for some models.
+        let plain = |name: String| name.trim_start_matches("functions/").to_owned();
+        let mut offered: Vec<String> = question.tools().into_iter().map(plain).collect();
+        offered.sort();
+        assert_eq!(offered, expected(kind, eyes), "{what}");
         let system = question.system();
         assert!(system.contains("You are diffsan, a reviewer of code changes"), "{what}: {system}");
         assert!(system.len() < 2_500, "{what}: {} bytes of system prompt: {system}", system.len());
@@ -186,8 +190,8 @@ async fn opencode_has_diffsans_tools_or_none_whatever_its_model_and_its_surround
     assert_sealed_for(AgentKind::Opencode, "openai/gpt-5", "loopback/test-model").await;
 }
 
-/// Reviews without one defence, with a model that waits for what then happens.
-async fn undefended(kind: AgentKind, defence: &str) -> Option<(Surroundings, Model)> {
+/// Reviews with the user's own home, and a model that waits for what then happens.
+async fn at_home(kind: AgentKind) -> Option<(Surroundings, Model)> {
     installed(kind.name())?;
     let surroundings = Surroundings::new();
     let model = match kind {
@@ -196,7 +200,7 @@ async fn undefended(kind: AgentKind, defence: &str) -> Option<(Surroundings, Mod
         _ => Model::always(Turn::After(surroundings.marker(), ANSWER.into())).await,
     };
     let mut command = real::review(kind, &surroundings.sandbox, model.url())?;
-    command.env("DIFFSAN_FAULT", format!("undefended:{defence}"));
+    command.env("DIFFSAN_FAULT", "undefended:home");
     real::run(command).await;
     Some((surroundings, model))
 }
@@ -204,15 +208,9 @@ async fn undefended(kind: AgentKind, defence: &str) -> Option<(Surroundings, Mod
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_users_own_home_every_program_would_do_more() {
     for kind in PROGRAMS {
-        let Some((surroundings, model)) = undefended(kind, "home").await else { return };
+        let Some((surroundings, model)) = at_home(kind).await else { return };
         let offered: Vec<_> = model.questions().iter().flat_map(|question| question.tools()).collect();
         let more = offered.iter().any(|tool| !expected(kind, true).contains(tool));
         assert!(!surroundings.ran().is_empty() || more, "{kind:?}: the trap does not work: {offered:?}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn without_a_repository_around_it_opencode_would_run_what_lies_above() {
-    let Some((surroundings, _)) = undefended(AgentKind::Opencode, "repository").await else { return };
-    assert!(surroundings.ran().contains("plugin"), "the trap does not work");
 }
