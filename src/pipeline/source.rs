@@ -18,6 +18,11 @@ pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
     if !loaded.config.mode.ci || !config.enabled {
         return Ok(None);
     }
+    if request.is_tried_out() {
+        let message = "no variable names a merge request: nothing is read from GitLab and nothing is posted";
+        run.events.emit(Event::Warning { message: message.into() });
+        return Ok(None);
+    }
     match client_config(request) {
         Ok(client) => Client::new(client, run.events.clone()).map(Some),
         Err(error) if request.posts() => Err(error),
@@ -107,6 +112,10 @@ pub(super) async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
     }
     if let Err(error @ GitError::TooOld { .. }) = git.version().await {
         return Err(Missing::Final(fetch::too_old(&error)));
+    }
+    if request.is_tried_out() {
+        let target = request.loaded.ci.target_branch.as_deref();
+        return fetch::assumed(&git, target, config.mode.base.as_deref()).await.map_err(Missing::Final);
     }
     if config.mode.ci {
         return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);

@@ -1,6 +1,7 @@
 //! Executes a post plan: reads what is there, hands it to the protocol, and says what became of everything.
 
 mod ledger;
+mod threads;
 mod wire;
 
 use super::links::Links;
@@ -15,6 +16,7 @@ use crate::run::workdir::Workdir;
 use crate::threads::marker;
 use crate::threads::{ItemMark, NoteView, Own, Seal, Seen};
 use ledger::Ledger;
+use threads::{Done, Threads};
 use wire::{Said, Wire};
 
 /// What became of a plan, and the error that says so.
@@ -36,7 +38,8 @@ pub async fn send(plan: &PostPlan, client: &Client, workdir: &Workdir, events: &
     let seal = client.seal(site.merge_request.project_id);
     let places = std::iter::once(&site.merge_request.web_url).chain(client.job_urls());
     let links = Links { places: places.cloned().collect() };
-    let sending = Sending { plan, client, events, engine, site, seal, links };
+    let markers = summary_markers(plan);
+    let sending = Sending { plan, client, events, engine, site, seal, links, markers };
     sending.run(&ledger).await
 }
 
@@ -49,8 +52,8 @@ pub async fn tidy(
     (engine, events): (&Engine, &Events),
 ) {
     let ledger = Ledger::open(workdir, events);
-    let links = Links::default();
-    let wire = Wire::new(client, (engine, events), &ledger, own.seal, &links, Vec::new());
+    let (links, threads) = (Links::default(), Threads::default());
+    let wire = Wire::new(client, (engine, events), &ledger, own.seal, (&links, &[]), &threads, Vec::new());
     if let Ok(removed) = protocol::tidy(&wire, own, idempotent).await
         && removed > 0
     {
@@ -110,6 +113,8 @@ struct Sending<'a> {
     site: Site,
     seal: Seal,
     links: Links,
+    /// Values of the markers that the summary is to have.
+    markers: Vec<String>,
 }
 
 impl Sending<'_> {
@@ -121,7 +126,8 @@ impl Sending<'_> {
         };
         let claim = self.claim();
         let items: Vec<Item> = planned.iter().map(|planned| self.item(planned)).collect();
-        let render = |states: &[State]| self.note(&claim, &inline, states);
+        let threads = Threads::new(&self.plan.resolve, &self.plan.reopen, self.site.author);
+        let render = |states: &[State]| self.note(&claim, &inline, states, &threads.done());
         let now = self.client.now();
         let late = ledger.late(self.client.pace().settle).into_iter().map(|(write, left)| (write, now + left));
         let mission = Mission {
@@ -135,14 +141,13 @@ impl Sending<'_> {
             idempotent: self.plan.idempotent_summary,
             drafts: self.plan.drafts,
         };
-        let wire = Wire::new(self.client, (self.engine, self.events), ledger, &self.seal, &self.links, planned);
+        let own = (&self.links, self.markers.as_slice());
+        let wire = Wire::new(self.client, (self.engine, self.events), ledger, &self.seal, own, &threads, planned);
         let delivered = protocol::deliver(&wire, &mission, &self.client.pace()).await;
-        let resolved = match delivered.end {
-            End::Done => self.resolve().await,
-            _ => 0,
-        };
         let mut sent = self.results(&wire, delivered, &inline);
-        sent.results.resolved = resolved;
+        let done = threads.done();
+        let count = |notes: Vec<u64>| u32::try_from(notes.len()).unwrap_or(u32::MAX);
+        (sent.results.resolved, sent.results.reopened) = (count(done.resolved), count(done.reopened));
         sent
     }
 
@@ -205,7 +210,7 @@ impl Sending<'_> {
     }
 
     /// The claim and its text, with what became of the items so far.
-    fn note(&self, claim: &Claim, inline: &Inline, states: &[State]) -> (Claim, String) {
+    fn note(&self, claim: &Claim, inline: &Inline, states: &[State], settled: &Done) -> (Claim, String) {
         let mut claim = claim.clone();
         for (planned, state) in self.plan.discussions.iter().zip(states) {
             let id = render::marker_id(&planned.finding_id);
@@ -217,7 +222,7 @@ impl Sending<'_> {
         if claim.delivered {
             claim.review = None;
         }
-        (claim, self.clean(&self.text(inline, states)))
+        (claim, self.clean(&self.settled(&self.text(inline, states), settled)))
     }
 
     /// The planned summary, and every finding that has no place of its own, or none yet.
@@ -248,6 +253,22 @@ impl Sending<'_> {
         }
     }
 
+    /// The text with what became of earlier threads.
+    fn settled(&self, text: &str, done: &Done) -> String {
+        let url = &self.site.merge_request.web_url;
+        let link = |(at, note): (usize, &u64)| format!("[{}]({url}#note_{note})", at + 1);
+        let links = |notes: &[u64]| notes.iter().enumerate().map(link).collect::<Vec<_>>().join(", ");
+        let lines = [
+            ("Resolved by diffsan, since the line is gone and the fault with it", &done.resolved),
+            ("Opened again by diffsan, since the fault is back", &done.reopened),
+        ];
+        let told = lines.into_iter().filter(|(_, notes)| !notes.is_empty()).map(|(what, notes)| match url.is_empty() {
+            true => format!("{what}: {}.", notes.len()),
+            false => format!("{what}: {}.", links(notes)),
+        });
+        render::with_section(text, &told.collect::<Vec<_>>().join("\n\n"))
+    }
+
     /// Where the findings of this review stand.
     fn links<'s>(&'s self, states: &[State]) -> Vec<(&'s PlannedDiscussion, String)> {
         let url = &self.site.merge_request.web_url;
@@ -259,42 +280,10 @@ impl Sending<'_> {
             .collect()
     }
 
-    /// Resolves own threads whose fault is gone; nobody else's, and none that somebody answered meanwhile.
-    async fn resolve(&self) -> u32 {
-        let mut resolved = 0;
-        for planned in &self.plan.resolve {
-            let thread = self.client.discussion(&planned.discussion_id).await.ok().flatten().unwrap_or_default();
-            let said: Vec<_> = thread.iter().filter(|note| !note.system).collect();
-            let is_own = |note: &&NoteView| {
-                note.id == planned.note_id
-                    && note.author_id.is_some()
-                    && note.author_id == self.site.author
-                    && !note.resolved
-            };
-            if said.len() != 1 || !said.iter().any(is_own) {
-                continue;
-            }
-            match self.client.resolve(&planned.discussion_id, planned.note_id, true).await {
-                Ok(()) => resolved += 1,
-                Err(trouble) => {
-                    let message = format!("an own thread could not be resolved: {}", trouble.reason());
-                    self.events.emit(Event::Warning { message });
-                    // Without the right to one there is no right to the others.
-                    break;
-                }
-            }
-        }
-        resolved
-    }
-
     /// A text as it will be sent: without secrets, with nothing in it that acts, and with the markers that belong there.
     fn clean(&self, text: &str) -> String {
-        let tag = self.plan.claim.as_ref().map(|claim| claim.tag.as_str());
-        let fits = |value: &str| {
-            let old = tag.is_none() && !value.contains(':');
-            old || Some(value) == tag || value.starts_with("fingerprint:") || value.starts_with("prior_digest:")
-        };
-        super::wire::body(self.engine, text, &self.links.own(text, fits)).into_string()
+        let is_own = |value: &str| self.markers.iter().any(|marker| marker == value);
+        super::wire::body(self.engine, text, &self.links.own(text, is_own)).into_string()
     }
 
     fn results(&self, wire: &Wire<'_>, delivered: Delivered, inline: &Inline) -> Sent {
@@ -479,6 +468,15 @@ fn superseded(note: u64, newer: bool) -> String {
     }
 }
 
+/// The markers of a summary: its tag, the fingerprint and the digest, each once. The plan was read from a folder, so any
+/// other is somebody's text.
+fn summary_markers(plan: &PostPlan) -> Vec<String> {
+    let claim = plan.claim.clone().unwrap_or_else(|| old_claim(plan));
+    let digest = marker::values(&plan.summary_body, "prior_digest:").last();
+    let digest = digest.map(|payload| format!("prior_digest:{payload}"));
+    [claim.tag, format!("fingerprint:{}", claim.fingerprint)].into_iter().chain(digest).collect()
+}
+
 /// A plan of 0.1.0 says by its markers whose it is; its own text names the review.
 fn old_claim(plan: &PostPlan) -> Claim {
     let tag = marker::all(&plan.summary_body).find(|value| !value.contains(':')).unwrap_or_default();
@@ -516,7 +514,7 @@ fn conclude(mut outcomes: Vec<Outcome<'_>>, engine: &Engine, superseded: bool) -
     let ok = items.iter().all(|item| item.ok);
     let missing = outcomes.iter().any(|outcome| !outcome.item.ok && !outcome.delivered);
     let error = (missing && !superseded).then(|| worst(outcomes, items.len()));
-    Sent { results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0 }, error }
+    Sent { results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0, reopened: 0 }, error }
 }
 
 /// The error of the whole: a refused token above all, else how many items are missing and why the first one is.
