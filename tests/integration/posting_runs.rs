@@ -249,7 +249,14 @@ fn a_posting_killed_at_any_request_is_finished_by_diffsan_post_with_one_copy_of_
             copy_folder(&planned.sandbox.workdir(), &folder);
             let name = folder.to_string_lossy().into_owned();
             let (sandbox, agent) = (Sandbox::bare(), planned.agent.clone());
-            let job = Job { sandbox, base: planned.base.clone(), head: planned.head.clone(), gitlab, agent };
+            let job = Job {
+                sandbox,
+                base: planned.base.clone(),
+                head: planned.head.clone(),
+                gitlab,
+                agent,
+                notify_once: false,
+            };
             let when = format!("killed at request {boundary}, {moment:?}");
             job.killed_at(&["post", &name], boundary, moment);
             let finished = job.run(&["post", &name]);
