@@ -129,7 +129,7 @@ pub async fn assumed(git: &Git, target: Option<&str>, base: Option<&str>) -> Res
     let raw = compare(git, &start, head).await.map_err(failed)?;
     let short = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     let note = format!(
-        "no variable of a job names a commit: reviewed is HEAD ({}) since it left {} ({}); what is not committed is not \
+        "HEAD ({}) with {} ({}), where it left it, since no variable of a job names a commit; what is not committed is not \
          part of it",
         short(head),
         name.trim_start_matches("refs/remotes/"),

@@ -19,8 +19,7 @@ pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
         return Ok(None);
     }
     if request.is_tried_out() {
-        let message = "no variable names a merge request: nothing is read from GitLab and nothing is posted";
-        run.events.emit(Event::Warning { message: message.into() });
+        run.events.emit(Event::Warning { message: NOT_POSTED.into() });
         return Ok(None);
     }
     match client_config(request) {
@@ -32,6 +31,8 @@ pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
         }
     }
 }
+
+const NOT_POSTED: &str = "nothing is posted, since no variable names a merge request";
 
 pub(crate) fn client_config(request: &Request) -> Result<ClientConfig> {
     let (loaded, config, ci) = (&request.loaded, &request.loaded.config.gitlab, &request.loaded.ci);
@@ -138,6 +139,11 @@ fn scope(request: &Request) -> Scope {
 
 /// Says what a local review compared with what.
 async fn tell_compared(run: &Run, request: &Request, fetched: &Fetched) {
+    if request.is_tried_out() {
+        let assumed = fetched.notes.first().cloned().unwrap_or_default();
+        run.note(|progress| progress.compared = Some(format!("{assumed}; {NOT_POSTED}")));
+        return;
+    }
     if request.loaded.config.mode.ci || fetched.source.kind != "git-diff" {
         return;
     }

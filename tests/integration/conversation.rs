@@ -248,8 +248,9 @@ fn what_a_plan_from_a_folder_says_of_the_change_is_computed_again() {
         if let Some((key, value)) = forged {
             forge(&job, key, value);
         }
-        let posted = job.run(&["post"]).expect_code(0);
-        assert_eq!(posted.stderr.contains("could not be seen"), is_forged, "{}", posted.stderr);
+        job.run(&["post"]).expect_code(0);
+        let said = job.sandbox.artifact_text("events.jsonl");
+        assert_eq!(said.contains("could not be seen"), is_forged, "{said}");
         job.assert_once(1, "posted");
         job.run(&["--ci"]).expect_code(0);
         assert_eq!(job.agent_runs(), agent_runs, "a review that was not seen to be of this change skips nothing");

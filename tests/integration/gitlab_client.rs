@@ -75,6 +75,8 @@ impl Site {
     /// What anyone with a token can send: GitLab's status and answer.
     async fn raw_note(&self, body: &str) -> (u16, Value) {
         let url = format!("{}/api/v4/projects/{PROJECT}/merge_requests/{MR}/notes", self.gitlab.url());
+        // The first of several tests installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let request = reqwest::Client::new().post(url).bearer_auth(TOKEN).json(&serde_json::json!({ "body": body }));
         let answer = request.send().await.expect("an answer");
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())

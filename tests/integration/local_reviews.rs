@@ -50,9 +50,11 @@ fn the_command_of_a_job_reviews_head_where_there_is_no_job_and_says_what_it_assu
     sandbox.write("src/later.py", "breakpoint()\n");
     sandbox.git(&["add", "-A"]);
     let tried = sandbox.run(["--ci", "--agent", "builtin"]).expect_code(0);
-    for assumed in [&format!("HEAD ({})", &head[..12]), "since it left main (", "nothing is posted"] {
-        assert!(tried.stderr.contains(assumed), "{assumed}: {}", tried.stderr);
+    let compared = sandbox.artifact("run.json")["compared"].as_str().unwrap().to_owned();
+    for assumed in [&format!("HEAD ({}) with main (", &head[..12]), "no variable of a job", "nothing is posted"] {
+        assert!(compared.contains(assumed), "{assumed}: {compared}");
     }
+    assert!(tried.stdout.contains("compared HEAD"), "{}", tried.stdout);
     let bundle = sandbox.artifact("diff.json");
     assert_eq!(bundle["source"]["ref"]["head_sha"], head.as_str());
     let files = bundle["files"].as_array().unwrap();

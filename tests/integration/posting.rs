@@ -422,7 +422,7 @@ async fn a_review_against_another_base_than_the_merge_requests_places_nothing_on
     assert!(sent.error.is_none() && site.gitlab.discussions().is_empty());
     let body = &site.gitlab.notes()[0].body;
     assert!((0..2).all(|number| body.contains(&format!("finding number {number}"))), "{body}");
-    assert!(body.contains(&format!("the merge request compares with {}", site.base)), "{body}");
+    assert!(body.contains(&format!("the merge request compares with `{}`", site.base)), "{body}");
 }
 
 #[tokio::test]

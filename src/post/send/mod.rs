@@ -98,7 +98,6 @@ enum Inline {
     Yes,
     /// The merge request's diff is between other commits now; how to say so.
     Moved {
-        head: String,
         why: String,
     },
     /// GitLab does not say which commits the diff is of.
@@ -174,7 +173,7 @@ impl Sending<'_> {
             self.client.name()
         );
         self.events.emit(Event::Warning { message });
-        Inline::Moved { head: head_sha.clone(), why }
+        Inline::Moved { why }
     }
 
     /// What the plan claims; a plan of 0.1.0 has its markers only.
@@ -231,7 +230,7 @@ impl Sending<'_> {
             (Some(State::There { .. }), _) => None,
             (Some(State::Refused(trouble) | State::Unknown(trouble)), _) => Some(trouble.reason()),
             (Some(State::Missing), _) => Some(String::new()),
-            (None, Inline::Moved { why, .. }) => Some(why.clone()),
+            (None, Inline::Moved { why }) => Some(why.clone()),
             (None, _) => Some("GitLab does not say which commits the merge request's diff is of".to_owned()),
         };
         let reasons: Vec<_> = (0..self.plan.discussions.len()).map(reason).collect();
@@ -245,9 +244,9 @@ impl Sending<'_> {
         let body = render::with_failed_items(&self.plan.summary_body, &left);
         let body = render::with_links(&body, &self.links(states));
         match (inline, &self.plan.head_sha) {
-            (Inline::Moved { head, .. }, Some(reviewed)) => format!(
-                "This review is of commit `{reviewed}`. The merge request has changed since (its head is `{head}`), so \
-                 no finding was placed on a line.\n\n{body}"
+            (Inline::Moved { why }, Some(reviewed)) => format!(
+                "This review is of commit `{reviewed}`. The merge request's diff is another by now, so no finding was \
+                 placed on a line: {why}.\n\n{body}"
             ),
             _ => body,
         }
@@ -378,7 +377,7 @@ impl Sending<'_> {
                 outcome.item.rung = claimed.then(|| "summary".to_owned());
                 outcome.delivered = claimed;
                 let why = match inline {
-                    Inline::Moved { why, .. } => why,
+                    Inline::Moved { why } => why,
                     _ => "GitLab does not say which commits the merge request's diff is of",
                 };
                 let message = format!("{} was not posted inline: {why}", planned.finding_id);
@@ -471,10 +470,13 @@ fn superseded(note: u64, newer: bool) -> String {
 /// The markers of a summary: its tag, the fingerprint and the digest, each once. The plan was read from a folder, so any
 /// other is somebody's text.
 fn summary_markers(plan: &PostPlan) -> Vec<String> {
-    let claim = plan.claim.clone().unwrap_or_else(|| old_claim(plan));
-    let digest = marker::values(&plan.summary_body, "prior_digest:").last();
-    let digest = digest.map(|payload| format!("prior_digest:{payload}"));
-    [claim.tag, format!("fingerprint:{}", claim.fingerprint)].into_iter().chain(digest).collect()
+    let tag = plan.claim.as_ref().map_or_else(|| old_claim(plan).tag, |claim| claim.tag.clone());
+    // Texts stand above the markers, so that the last of a kind is the summary's own.
+    let last = |kind: &str| {
+        let value = marker::values(&plan.summary_body, kind).last();
+        value.map(|value| format!("{kind}{value}"))
+    };
+    [Some(tag), last("fingerprint:"), last("prior_digest:")].into_iter().flatten().collect()
 }
 
 /// A plan of 0.1.0 says by its markers whose it is; its own text names the review.
