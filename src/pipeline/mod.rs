@@ -33,6 +33,7 @@ use asking::write_prompts;
 use caller::Caller;
 use change::{Change, prepare, redact};
 use eyes::Sight;
+pub(crate) use eyes::offered;
 use look::{looker, second_look};
 pub use outcome::conclude;
 pub(crate) use outcome::write_reports;
