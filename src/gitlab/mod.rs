@@ -338,7 +338,10 @@ impl Client {
             let first = *total.get_or_insert(answer.total);
             match next {
                 Some(next) => page = next,
-                None => return Ok(Pages { rows, shifted: first != answer.total }),
+                None => {
+                    let shifted = first.zip(answer.total).is_some_and(|(first, last)| first != last);
+                    return Ok(Pages { rows, shifted });
+                }
             }
         }
         Err(Trouble::unreadable(format!("the list has more than {MOST_PAGES} pages")))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gitlab::{ALICE, BOT, Failure, On, PROJECT};
-use crate::posting_runs::{Job, answers};
+use crate::posting_runs::{Job, answers, finding};
 use crate::sandbox::Finished;
 
 /// Somebody who may decide, and is not the author.
@@ -210,6 +210,30 @@ fn a_skipped_review_is_a_clean_post_and_the_gate_can_be_in_the_post_job() {
     job.run(&["post", "--fail-on", "high"]).expect_code(3);
     job.assert_once(1, "posted by the second job");
     job.run(&["post", "--fail-on", "critical"]).expect_code(0);
+}
+
+#[test]
+fn a_job_that_may_not_see_gitlab_and_one_that_posts_repeat_nothing_at_the_next_push() {
+    let mut job = Job::new(2);
+    let both = |job: &Job| {
+        let mut blind = job.command(&["--ci"]);
+        blind.env("DIFFSAN_GITLAB__ENABLED", "false").env_remove("GITLAB_TOKEN");
+        Finished::of(blind.output().unwrap()).expect_code(0);
+        job.run(&["post"]).expect_code(0);
+    };
+    both(&job);
+    job.assert_once(2, "the first push");
+    job.sandbox.write("other.txt", "more\n");
+    let worse = finding("other.txt", 1, "number 2 is wrong");
+    let found = (0..2).map(|at| finding("src/app.py", 7 + at, &format!("number {at} is quite wrong")));
+    answers(&job.sandbox, "One more.", found.chain([worse]).collect());
+    job.push("another file");
+    both(&job);
+    assert_eq!(job.agent_runs(), 2);
+    let bodies: Vec<_> = job.gitlab.discussions().iter().map(|thread| thread.notes[0].body.clone()).collect();
+    assert_eq!(bodies.len(), 3, "{bodies:#?}");
+    assert!(bodies.iter().any(|body| body.contains("number 2 is wrong")));
+    assert_eq!(job.summary().matches("#note_").count(), 3, "each is linked: {}", job.summary());
 }
 
 #[test]

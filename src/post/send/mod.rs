@@ -13,8 +13,8 @@ use crate::gitlab::{Client, DiffRefs, MergeRequest, Snapshot, Trouble, Version};
 use crate::redact::Engine;
 use crate::run::events::{Event, Events};
 use crate::run::workdir::Workdir;
-use crate::threads::marker;
 use crate::threads::{ItemMark, NoteView, Own, Seal, Seen};
+use crate::threads::{marker, story};
 use ledger::Ledger;
 use threads::{Done, Threads};
 use wire::{Said, Wire};
@@ -124,7 +124,7 @@ impl Sending<'_> {
             _ => Vec::new(),
         };
         let claim = self.claim();
-        let items: Vec<Item> = planned.iter().map(|planned| self.item(planned)).collect();
+        let items: Vec<Item> = planned.iter().map(|planned| self.item(planned, &claim)).collect();
         let threads = Threads::new(&self.plan.resolve, &self.plan.reopen, self.site.author);
         let render = |states: &[State]| self.note(&claim, &inline, states, &threads.done());
         let now = self.client.now();
@@ -190,21 +190,27 @@ impl Sending<'_> {
             let again = seen.claims_of(&claim.nonce).map(|seen| seen.claim.generation).max();
             let highest = seen.claims.iter().map(|seen| seen.claim.generation).max().unwrap_or(0);
             claim.generation = again.unwrap_or(highest.saturating_add(1));
+            let said = story::commented(&seen.without(&claim.nonce), &claim.findings);
+            for (finding, note) in claim.findings.iter_mut().zip(said).filter(|(_, note)| note.is_some()) {
+                (finding.note, finding.adopted) = (note, true);
+            }
         }
         claim
     }
 
-    fn item(&self, planned: &PlannedDiscussion) -> Item {
+    fn item(&self, planned: &PlannedDiscussion, claim: &Claim) -> Item {
         let text = marker::text(&planned.body_markdown);
+        let id = render::marker_id(&planned.finding_id);
+        let known = claim.findings.iter().find(|finding| finding.id == id && finding.adopted);
         Item {
             mark: ItemMark {
                 line: planned.line_key.clone(),
                 block: planned.block_key.clone(),
-                finding: render::marker_id(&planned.finding_id),
+                finding: id,
                 ..ItemMark::default()
             },
             text: self.clean(text),
-            adopted: None,
+            adopted: known.and_then(|known| known.note),
         }
     }
 

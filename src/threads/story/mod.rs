@@ -160,6 +160,24 @@ pub fn standing_now(seen: &Seen, claim: &Claim, people: &People) -> Vec<ClaimFin
     now.collect()
 }
 
+/// The earlier comments that say what these findings say, for a review whose job could not see them. One that diffsan
+/// resolved says nothing any more, and a refusal holds for the block it was said of.
+pub fn commented(seen: &Seen, findings: &[ClaimFinding]) -> Vec<Option<u64>> {
+    let earlier = earlier(seen);
+    let keyed = |finding: &&ClaimFinding| !finding.line.is_empty();
+    let known: Vec<&ClaimFinding> = earlier.iter().map(|earlier| &earlier.finding).filter(keyed).collect();
+    let before: Vec<Said<'_>> = known.iter().map(|finding| said_before(&finding.line, finding)).collect();
+    let new: Vec<Said<'_>> = findings.iter().map(|finding| said_before(&finding.line, finding)).collect();
+    let says = |(at, found): (usize, Option<Known>)| {
+        let Some(Known::Same(before)) = found else { return None };
+        let thread = known[before].note.and_then(|note| seen.thread(note))?;
+        let by_diffsan = thread.resolved && thread.resolved_by == seen.author;
+        let holds = !thread.resolved || !by_diffsan && known[before].block == findings[at].block;
+        holds.then_some(thread.note)
+    };
+    keys::pair(&new, &before).into_iter().enumerate().map(says).collect()
+}
+
 /// Earlier findings that people refused and whose code still stands, with the reason.
 pub fn refused(seen: &Seen, diff: &Diff<'_>, people: &People) -> Vec<ConversationItem> {
     let standing = Standing::of(diff);
