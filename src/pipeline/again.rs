@@ -29,10 +29,10 @@ pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
         return Ok(());
     }
     let plan: PostPlan = run.workdir.read_json(Artifact::PostPlan)?.ok_or_else(|| {
-        Error::GitlabPost(
-            Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display()))
-                .help("run `diffsan --ci --no-post` first, or name the workdir of a finished review"),
-        )
+        Error::GitlabPost(Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display())).help(
+            "run `diffsan --ci --no-post` first, or name the workdir of a finished review; the parts of one are \
+             posted with `diffsan post --parts N`",
+        ))
     })?;
     let config = client_config(request)?;
     fits_the_job(&plan, &config, &request.loaded.ci)?;

@@ -104,19 +104,20 @@ pub(super) fn write_prompts(
     about: &About<'_>,
 ) -> Result<Vec<Redacted>> {
     run.stage("prompt");
-    (0..passes.texts.len()).map(|pass| write_prompt(run, request, kind, pass, passes, diff, about)).collect()
+    (0..passes.texts.len()).map(|at| write_prompt(run, request, kind, at, passes, diff, about)).collect()
 }
 
 fn write_prompt(
     run: &Run,
     request: &Request,
     kind: AgentKind,
-    pass: usize,
+    at: usize,
     passes: &Passes,
     diff: &Diff<'_>,
     about: &About<'_>,
 ) -> Result<Redacted> {
     let (loaded, settings) = (&request.loaded, &request.loaded.config.agent);
+    let (pass, text) = (passes.own[at], &passes.texts[at]);
     let agent = agent::by_kind(kind);
     let (title, description) = about.said(request);
     // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
@@ -136,19 +137,19 @@ fn write_prompt(
         })
         .collect();
     let elsewhere = passes.division.elsewhere(diff, pass);
-    let text = prompt::build(&PromptInput {
+    let written = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
         eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
         second_look: look::looker(request, kind).is_some(),
         verbosity: settings.verbosity,
         skills: &settings.skills,
         language: loaded.config.review.language.as_deref(),
-        rules: &clean(&rules(loaded, &passes.texts[pass])?),
+        rules: &clean(&rules(loaded, text)?),
         custom_instructions: &instructions,
         template: template.as_deref(),
-        pass: (passes.texts.len() > 1).then_some(prompt::PassNote {
+        pass: (passes.total() > 1).then_some(prompt::PassNote {
             number: pass + 1,
-            of: passes.texts.len(),
+            of: passes.total(),
             elsewhere: &elsewhere,
         }),
         truncation: &truncation,
@@ -159,11 +160,11 @@ fn write_prompt(
         digest: &digest,
         since: &since,
         fingerprint: &about.change.fingerprint,
-        diff: &passes.texts[pass],
+        diff: text,
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
-    let prompt = run.engine.redact_known(Output::Prompt, &text);
+    let prompt = run.engine.redact_known(Output::Prompt, &written);
     let artifact = |file| Artifact::asked(passes.part(pass), file);
     run.workdir.text(artifact(AgentFile::Prompt), &prompt)?;
     run.workdir.json(
