@@ -266,6 +266,7 @@ fn check(world: &Rc<RefCell<World>>, seed: u64, kind: Kind, newest: u64, when: &
 }
 
 /// Runs so many scenarios. `DIFFSAN_SIMULATION_FROM` moves on to other seeds, for those who look for new ones.
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration to read this from")]
 fn many(first: u64, count: u64, kind: Kind) {
     let from = std::env::var("DIFFSAN_SIMULATION_FROM").ok().and_then(|from| from.parse::<u64>().ok());
     let first = first + from.unwrap_or(0);
