@@ -1,7 +1,7 @@
 //! Where the change comes from: a merge request's two commits, a branch on a laptop, or a file.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::git::{Git, GitError};
 use super::heal::{Healer, Trouble};
@@ -162,7 +162,7 @@ pub async fn local_in(git: &Git, what: &Local, scope: &Scope) -> Result<Fetched>
     let index = if scope.untracked { Some(index_with_untracked(git, &scope.paths).await?) } else { None };
     let with_index = index.as_ref().map(|index| git.clone().with_index(index));
     let git = with_index.as_ref().unwrap_or(git);
-    let paths = from_top(git, &scope.paths).await.map_err(failed)?;
+    let paths = from_top(git, &scope.paths).await?;
     let repository = Repository::open(git).await.map_err(failed)?;
     if let Local::Branch { base } = what {
         return branch(git, &repository, base.as_deref(), &paths).await;
@@ -284,23 +284,42 @@ pub(super) fn diff_command_below<'a>(commits: &[&'a str], paths: &[&'a str]) -> 
 }
 
 /// The paths as they are called from the repository's top.
-async fn from_top(git: &Git, paths: &[String]) -> Result<Vec<String>, GitError> {
+async fn from_top(git: &Git, paths: &[String]) -> Result<Vec<String>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let prefix = git.line(&["rev-parse", "--show-prefix"]).await?;
-    let plain = |path: &String| path.trim_start_matches("./").trim_end_matches('/').to_owned();
-    let full = |path: String| match path.as_str() {
-        "" | "." => {
-            if prefix.is_empty() {
-                "*".to_owned()
-            } else {
-                prefix.clone()
-            }
-        }
-        _ => format!("{prefix}{path}"),
+    let failed = |error: GitError| local_failure(&error);
+    let prefix = git.line(&["rev-parse", "--show-prefix"]).await.map_err(failed)?;
+    let top = git.line(&["rev-parse", "--show-toplevel"]).await.map_err(failed)?;
+    let called = |path: &String| {
+        below_top(&top, &prefix, path).ok_or_else(|| {
+            Error::Config(
+                Failure::new(format!("the path {path} lies outside the repository {top}"))
+                    .with("path", path.as_str())
+                    .help("name files or folders of this repository after `--`"),
+            )
+        })
     };
-    Ok(paths.iter().map(plain).map(full).collect())
+    paths.iter().map(called).collect()
+}
+
+/// A path that was named in the folder `prefix`, as it is called from the top; none where it leads out of the repository.
+fn below_top(top: &str, prefix: &str, path: &str) -> Option<String> {
+    let full = Path::new(top).join(prefix).join(path);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in full.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    let above = Path::new(top).components().filter(|part| matches!(part, Component::Normal(_))).count();
+    let inside = Path::new("/").join(parts.iter().collect::<PathBuf>()).starts_with(top);
+    let rest = parts.get(above..)?.join("/");
+    inside.then(|| if rest.is_empty() { "*".to_owned() } else { rest })
 }
 
 /// A copy of the index that knows the untracked files by name: git then compares them too, and the repository's own
@@ -496,6 +515,27 @@ fn local_failure(error: &GitError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_called_from_the_top_or_lies_outside() {
+        for (prefix, path, want) in [
+            ("", "src", Some("src")),
+            ("", "./src/", Some("src")),
+            ("", ".", Some("*")),
+            ("docs/", "x.md", Some("docs/x.md")),
+            ("docs/", ".", Some("docs")),
+            ("docs/", "../src", Some("src")),
+            ("docs/", "..", Some("*")),
+            ("docs/", "*.md", Some("docs/*.md")),
+            ("docs/", "/home/me/repo/src/a.py", Some("src/a.py")),
+            ("docs/", "../..", None),
+            ("docs/", "../../repository", None),
+            ("", "/etc", None),
+            ("", "../../../../../..", None),
+        ] {
+            assert_eq!(below_top("/home/me/repo", prefix, path).as_deref(), want, "{prefix} {path}");
+        }
+    }
 
     #[test]
     fn only_a_full_id_that_is_not_all_zeros_is_a_commit() {
