@@ -110,6 +110,40 @@ pub async fn ci(git: &Git, ci: &CiContext) -> Result<Fetched, Unavailable> {
     }
 }
 
+/// What a job would review, where no variable names its commits: HEAD against the base of a local review. What was
+/// assumed is noted.
+pub async fn assumed(git: &Git, target: Option<&str>, base: Option<&str>) -> Result<Fetched> {
+    let failed = |error: GitError| local_failure(&error);
+    let repository = Repository::open(git).await.map_err(failed)?;
+    let Some(head) = &repository.head else {
+        let failure = Failure::new("there is no commit yet, and no variable of a job names one");
+        return Err(Error::DiffFetch(failure.help("Commit first, or review without `--ci`.")));
+    };
+    let remote = target.map(|target| format!("refs/remotes/origin/{target}"));
+    let known = match &remote {
+        Some(remote) => resolve(git, remote).await.map_err(failed)?.map(|_| remote.as_str()),
+        None => None,
+    };
+    let (name, tip) = local_base(git, &repository, known.or(target).or(base)).await?;
+    let start = merge_base(git, head, &tip).await.map_err(failed)?.ok_or_else(|| no_common(&name))?;
+    let raw = compare(git, &start, head).await.map_err(failed)?;
+    let short = |id: &str| id.get(..12).unwrap_or(id).to_owned();
+    let note = format!(
+        "HEAD ({}) with {} ({}), where it left it, since no variable of a job names a commit; what is not committed is not \
+         part of it",
+        short(head),
+        name.trim_start_matches("refs/remotes/"),
+        short(&start)
+    );
+    let reference = DiffRef {
+        target_branch: Some(target.map_or(name, str::to_owned)),
+        source_branch: repository.branch.clone(),
+        base_sha: Some(start),
+        head_sha: Some(head.clone()),
+    };
+    Ok(Fetched { raw, source: from_git(reference), notes: vec![note] })
+}
+
 /// The change between two commits.
 async fn compare(git: &Git, base: &str, head: &str) -> Result<Vec<u8>, GitError> {
     let private = Private::beside(git, head).await?;
@@ -389,10 +423,7 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>, paths: &
     let (base_name, base) = local_base(git, repository, base).await?;
     let start = match &repository.head {
         None => base,
-        Some(head) => merge_base(git, head, &base).await.map_err(failed)?.ok_or_else(|| {
-            let failure = Failure::new(format!("this branch and its base `{base_name}` have no commit in common"));
-            Error::DiffFetch(failure.help("In a shallow clone, `git fetch --unshallow` gets the missing history."))
-        })?,
+        Some(head) => merge_base(git, head, &base).await.map_err(failed)?.ok_or_else(|| no_common(&base_name))?,
     };
     let private = Private::beside(git, &start).await.map_err(failed)?;
     // Without a working tree the branch itself is all there is.
@@ -409,6 +440,11 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>, paths: &
         head_sha: head.map(str::to_owned),
     };
     Ok(Fetched { raw, source: from_git(reference), notes: Vec::new() })
+}
+
+fn no_common(base: &str) -> Error {
+    let failure = Failure::new(format!("this branch and its base `{base}` have no commit in common"));
+    Error::DiffFetch(failure.help("In a shallow clone, `git fetch --unshallow` gets the missing history."))
 }
 
 /// The name and commit of the base of a local review.
