@@ -287,7 +287,7 @@ mod tests {
         // As after a `kill -9`: the lock is gone with the process, the folder stays.
         let left = abandoned.folder.path().to_owned();
         flock(&abandoned._lock, FlockOperation::Unlock).unwrap();
-        std::fs::create_dir(place.path().join("diffsan-agent-of-somebody")).unwrap();
+        DirBuilder::new().create(place.path().join("diffsan-agent-of-somebody")).unwrap();
         let next = room(place.path());
         assert!(!left.exists());
         assert!(used.work().exists() && next.work().exists());
