@@ -214,6 +214,18 @@ impl Signal {
     }
 }
 
+/// As [`clip`], for a text that may still hold secrets: the word at the cut goes as a whole, since a rule does not know one
+/// that is short of its end.
+pub fn clip_words(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+    let (kept, rest) = text.split_at(end);
+    let whole = match rest.starts_with(char::is_whitespace) {
+        true => kept,
+        false => kept.rfind(char::is_whitespace).map_or("", |at| &kept[..at]),
+    };
+    format!("{}…", whole.trim_end())
+}
+
 /// The first `most` characters; what was cut is said by an ellipsis.
 pub fn clip(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

@@ -305,10 +305,11 @@ pub(crate) fn last_object<T: DeserializeOwned>(text: &str) -> Option<T> {
     serde_json::from_str(last).or_else(|_| serde_json::from_str(text)).ok()
 }
 
-/// The last characters of a text: what a program says at its end is why it ended.
+/// The last words of a text: what a program says at its end is why it ended. None is cut in two: it may be a secret.
 fn tail(text: &str) -> &str {
-    let at = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
-    text.get(at..).unwrap_or_default()
+    let Some((at, _)) = text.char_indices().rev().nth(TAIL) else { return text };
+    let rest = &text[at..];
+    rest.find(char::is_whitespace).map_or("", |space| rest[space..].trim_start())
 }
 
 #[cfg(test)]

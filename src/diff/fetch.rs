@@ -114,7 +114,7 @@ pub async fn ci(git: &Git, ci: &CiContext) -> Result<Fetched, Unavailable> {
 /// assumed is noted.
 pub async fn assumed(git: &Git, target: Option<&str>, base: Option<&str>) -> Result<Fetched> {
     let failed = |error: GitError| local_failure(&error);
-    let repository = Repository::open(git).await.map_err(failed)?;
+    let repository = Repository::open(git).await?;
     let Some(head) = &repository.head else {
         let failure = Failure::new("there is no commit yet, and no variable of a job names one");
         return Err(Error::DiffFetch(failure.help("Commit first, or review without `--ci`.")));
@@ -410,9 +410,19 @@ struct Repository {
 }
 
 impl Repository {
-    async fn open(git: &Git) -> Result<Self, GitError> {
-        let is_bare = git.line(&["rev-parse", "--is-bare-repository"]).await? == "true";
-        let head = resolve(git, "HEAD").await?;
+    async fn open(git: &Git) -> Result<Self> {
+        let failed = |error: GitError| local_failure(&error);
+        let is_bare = git.line(&["rev-parse", "--is-bare-repository"]).await.map_err(failed)? == "true";
+        let head = resolve(git, "HEAD").await.map_err(failed)?;
+        // A branch without a commit has no id; one whose commit is gone has.
+        if head.is_none()
+            && let Ok(id) = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).await
+        {
+            let failure = Failure::new(format!("HEAD is {id}, and git has no such commit: the repository is damaged"));
+            return Err(Error::DiffFetch(
+                failure.help("`git fsck` says what is missing; a fresh clone has everything."),
+            ));
+        }
         let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok();
         Ok(Self { is_bare, head, branch })
     }

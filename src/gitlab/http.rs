@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::tls::{self, Authorities, Deadlines};
 use super::words::{error_words, is_page};
 use crate::config::Token;
-use crate::error::{Result, chain, clip};
+use crate::error::{Result, chain, clip_words};
 use crate::run::clock;
 use crate::run::events::{Event, Events};
 
@@ -155,7 +155,7 @@ pub enum Fate {
 
 impl Trouble {
     fn new(fate: Fate, status: Option<u16>, words: impl AsRef<str>) -> Self {
-        Self { fate, status, words: clip(words.as_ref(), 1_000), help: None, wait: None, timed_out: false }
+        Self { fate, status, words: clip_words(words.as_ref(), 1_000), help: None, wait: None, timed_out: false }
     }
 
     /// A final no.
@@ -195,7 +195,7 @@ impl Trouble {
 
     /// The same trouble with one more thing to say.
     pub fn and(mut self, more: &str) -> Self {
-        self.words = clip(&format!("{}; {more}", self.words), 1_000);
+        self.words = clip_words(&format!("{}; {more}", self.words), 1_000);
         self
     }
 

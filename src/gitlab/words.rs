@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::clip;
+use crate::error::clip_words;
 
 /// Most characters of an answer that are kept.
 const MOST: usize = 500;
@@ -15,7 +15,7 @@ pub(super) fn error_words(content_type: &str, body: &[u8]) -> String {
         Err(_) if is_page(content_type, &text) => page_words(&text),
         Err(_) => text.into_owned(),
     };
-    clip(&words.split_whitespace().collect::<Vec<_>>().join(" "), MOST)
+    clip_words(&words.split_whitespace().collect::<Vec<_>>().join(" "), MOST)
 }
 
 /// Whether the answer is a web page rather than an API's.
@@ -125,6 +125,16 @@ mod tests {
 
     #[test]
     fn a_long_body_is_clipped() {
-        assert_eq!(error_words("text/plain", "ä".repeat(90_000).as_bytes()).chars().count(), MOST + 1);
+        let long = "ä ".repeat(90_000);
+        assert_eq!(error_words("text/plain", long.as_bytes()).chars().count(), MOST);
+    }
+
+    #[test]
+    fn no_word_is_cut_in_two() {
+        let token = "glpat-Zx81kQm3Lw09vTb7Rn5c";
+        for before in MOST - token.len() - 2..MOST + 2 {
+            let said = error_words("text/plain", format!("{} {token} tail", "x".repeat(before)).as_bytes());
+            assert!(said.contains(token) || !said.contains("glpat"), "{before}: {said}");
+        }
     }
 }

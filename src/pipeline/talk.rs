@@ -7,7 +7,8 @@ use sha2::{Digest as _, Sha256};
 use super::source::Seen;
 use super::{About, Change, Request};
 use crate::contracts::{
-    AgentKind, CarriedReview, Claim, Conversation, PlannedResolve, PriorDigest, ReviewOutput, SkipCode, SkipDecision,
+    AgentKind, CarriedReview, Claim, Conversation, PlannedResolve, PriorDigest, ReviewOutput, Severity, SkipCode,
+    SkipDecision,
 };
 use crate::diff::Diff;
 use crate::error::Result;
@@ -168,7 +169,7 @@ pub(super) fn consider(
     let allowed = skip::allowed(&config.skip, &request.gate());
     let patterns =
         Patterns::new(&allowed).map_err(|(key, why)| request.loaded.invalid(key, &why, "fix or remove the pattern"))?;
-    let held = held(prior, change, terms, merge_request);
+    let held = held(prior, change, terms, merge_request).filter(|held| request.believes(held));
     let text = |here: Option<&String>, job: &Option<String>| {
         here.cloned().or_else(|| job.clone().filter(|_| in_ci)).unwrap_or_default()
     };
@@ -378,6 +379,20 @@ pub(super) fn resolvable(prior: &Prior, fixed: &[String]) -> Vec<PlannedResolve>
         .collect()
 }
 
+impl Request {
+    /// Whether an earlier review may stand for this one. The same lines may stand in another place after a rebase, so
+    /// they keep a gate closed and do not open it: that takes the very same diff.
+    fn believes(&self, held: &Held) -> bool {
+        let gate = self.gate();
+        held.same_bytes
+            || gate.fail_on.is_none_or(|bound| {
+                held.review.by_severity.iter().any(|(severity, count)| {
+                    *count > 0 && Severity::ALL.iter().any(|known| known.name() == severity && *known >= bound)
+                })
+            })
+    }
+}
+
 fn agrees(claim: &Claim, terms: &Terms) -> bool {
     terms.complete && claim.complete && claim.policy == terms.policy && claim.target == terms.target
 }
@@ -385,7 +400,10 @@ fn agrees(claim: &Claim, terms: &Terms) -> bool {
 /// The best signed and delivered review of the same change under the same terms.
 fn held(prior: &Prior, change: &Change, terms: &Terms, merge_request: Option<&MergeRequest>) -> Option<Held> {
     let fingerprint = change.fingerprint.to_string();
-    let same = |claim: &Claim| claim.fingerprint == fingerprint || claim.change == terms.change;
+    // Equal lines on another base are a rebase; on the same base they have moved, and nobody saw them there.
+    let base = change.source.reference.base_sha.as_ref();
+    let rebased = |claim: &Claim| claim.change == terms.change && base.is_some_and(|base| *base != claim.base);
+    let same = |claim: &Claim| claim.fingerprint == fingerprint || rebased(claim);
     let holds =
         |seen: &&SeenClaim| seen.trusted && seen.claim.delivered && agrees(&seen.claim, terms) && same(&seen.claim);
     let found = prior.seen.claims.iter().filter(holds).max_by_key(|seen| seen.rank())?;

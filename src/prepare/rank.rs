@@ -82,7 +82,9 @@ impl<'r> Sorter<'r> {
 
     pub(super) fn judge(&self, file: &FileDiff<'_>) -> Verdict {
         let path = file.path();
-        if self.ignore.is_match(path) {
+        // What moves into an ignored folder is gone from where it was seen.
+        let came_from = Some(file.old_path.as_str()).filter(|old| file.status == FileStatus::Renamed && *old != path);
+        if self.ignore.is_match(path) && came_from.is_none_or(|old| self.ignore.is_match(old)) {
             return Verdict::Ignore(Ignored::Glob);
         }
         let name = file_name(path).to_lowercase();
@@ -329,6 +331,20 @@ mod tests {
         ];
         for (path, line, rank) in cases {
             assert_eq!(judge(&rules, path, line), Verdict::Review(*rank), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_moves_into_an_ignored_folder_is_looked_at() {
+        let rules = Rules { ignore_globs: vec!["docs/**".into()], ..Rules::default() };
+        for (from, to, is_ignored) in
+            [("auth.py", "docs/auth.py", false), ("docs/a.md", "docs/b.md", true), ("docs/a.py", "src/a.py", false)]
+        {
+            let text =
+                format!("diff --git a/{from} b/{to}\nsimilarity index 100%\nrename from {from}\nrename to {to}\n");
+            let diff = crate::diff::Diff::parse(text.as_bytes()).unwrap();
+            let verdict = Sorter::new(&rules).unwrap().judge(&diff.files[0]);
+            assert_eq!(verdict == Verdict::Ignore(Ignored::Glob), is_ignored, "{from} to {to}");
         }
     }
 

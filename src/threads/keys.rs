@@ -1,7 +1,7 @@
 //! By what a finding is known again: the block of changed lines, the line in it, and what it says. Never by an id that
 //! an agent gave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use sha2::{Digest as _, Sha256};
 
@@ -52,21 +52,39 @@ impl Standing {
         let mut standing = Self::default();
         for file in &diff.files {
             for hunk in &file.hunks {
-                let lines: Vec<Line<'_>> = hunk.lines().collect();
-                for (at, line) in lines.iter().enumerate() {
-                    let shown = Shown::at(&lines, at);
-                    let text = words(&String::from_utf8_lossy(line.content));
-                    let nth = shown.nth.to_string();
-                    for path in [&file.new_path, &file.old_path] {
-                        standing.lines.insert(digest(&["line", path, &text, &nth]));
-                        if at == 0 || shown.starts {
-                            standing.blocks.insert(block_key(path, &shown.block));
-                        }
-                    }
-                }
+                standing.add(file, &hunk.lines().collect::<Vec<_>>());
             }
         }
         standing
+    }
+
+    /// Every line of a hunk, in one go: which of its equals it is, is counted on the way.
+    fn add(&mut self, file: &FileDiff<'_>, lines: &[Line<'_>]) {
+        let paths = [&file.new_path, &file.old_path];
+        let mut in_hunk: HashMap<String, usize> = HashMap::new();
+        let mut at = 0;
+        while at < lines.len() {
+            let is_context = lines[at].kind == LineKind::Context;
+            let run = lines[at..].iter().take_while(|line| (line.kind == LineKind::Context) == is_context).count();
+            let block = &lines[at..at + run];
+            let mut in_run: HashMap<(bool, String), usize> = HashMap::new();
+            for line in block {
+                let text = words(&String::from_utf8_lossy(line.content));
+                let nth = match is_context {
+                    true => in_hunk.entry(text.clone()).or_default(),
+                    false => in_run.entry((line.kind == LineKind::Added, text.clone())).or_default(),
+                };
+                for path in paths {
+                    self.lines.insert(digest(&["line", path, &text, &nth.to_string()]));
+                }
+                *nth += 1;
+            }
+            let block = if is_context { lines } else { block };
+            if !is_context || at == 0 {
+                self.blocks.extend(paths.map(|path| block_key(path, block)));
+            }
+            at += run;
+        }
     }
 
     /// The diff still shows the line.
@@ -158,7 +176,6 @@ struct Shown<'a> {
     line: Line<'a>,
     block: Vec<Line<'a>>,
     nth: usize,
-    starts: bool,
 }
 
 impl<'a> Shown<'a> {
@@ -191,7 +208,7 @@ impl<'a> Shown<'a> {
         let text = words(&String::from_utf8_lossy(lines[at].content));
         let equal = |line: &&Line<'_>| words(&String::from_utf8_lossy(line.content)) == text;
         let nth = lines[first..at].iter().filter(|line| line.kind == lines[at].kind).filter(equal).count();
-        Self { line: lines[at], block: lines[first..last].to_vec(), nth, starts: at == first }
+        Self { line: lines[at], block: lines[first..last].to_vec(), nth }
     }
 }
 
@@ -245,6 +262,22 @@ fn content_words(title: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_line_that_a_finding_can_stand_on_stands() {
+        let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,7 +1,8 @@\n x\n-y\n+y\n+y\n x\n+y\n+y\n-z\n  x\n";
+        let diff = Diff::parse(text.as_bytes()).unwrap();
+        let standing = Standing::of(&diff);
+        let mut seen = BTreeSet::new();
+        for (side, number) in [(Side::New, 1..=7), (Side::Old, 1..=5)] {
+            for line in number {
+                let keys = keys(&diff, &Finding { side, ..finding("a", line) });
+                assert!(standing.has_line(&keys.line) && standing.has_block(&keys.block), "{side:?} {line}");
+                seen.insert(keys.line);
+            }
+        }
+        assert_eq!(seen.len(), standing.lines.len(), "and nothing else");
+    }
 
     fn finding(path: &str, line: u32) -> Finding {
         Finding {

@@ -382,6 +382,16 @@ fn empty_findings_and_exact_duplicates_are_rejected() {
 }
 
 #[test]
+fn of_those_that_say_the_same_the_worst_severity_counts() {
+    let low = AgentFinding { severity: Severity::Low, ..finding("src/pay.py", 12, 13) };
+    let critical = AgentFinding { severity: Severity::Critical, ..finding("src/pay.py", 12, 13) };
+    for both in [vec![low.clone(), critical.clone()], vec![critical, low]] {
+        let checked = checked(both);
+        assert_eq!(checked.findings.iter().map(|finding| finding.severity).collect::<Vec<_>>(), [Severity::Critical]);
+    }
+}
+
+#[test]
 fn the_worst_comes_first_and_equals_keep_their_order() {
     let with =
         |severity, body: &str| AgentFinding { severity, body_markdown: body.into(), ..finding("src/pay.py", 12, 12) };

@@ -2,15 +2,15 @@
 //! place there.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
 use super::paths;
 use super::place::{Files, Placed};
 use crate::contracts::{
-    AcceptedFinding, AgentFinding, AgentReviewOutput, Anchoring, Anchors, CheckCode, CheckNote, Finding,
-    RejectedFinding, Side, Validation,
+    AcceptedFinding, AgentFinding, AgentReviewOutput, Anchoring, Anchors, Category, CheckCode, CheckNote, Finding,
+    RejectedFinding, Severity, Side, Validation,
 };
 use crate::diff::{Diff, Line};
 
@@ -41,19 +41,28 @@ pub fn check(
     checkout_prefix: Option<&str>,
 ) -> Checked {
     let mut checker = Checker { files: Files::new(diff, anchors), diff, anchoring, checkout_prefix };
-    let mut seen = HashSet::new();
     let mut ids = Ids::default();
     let mut validation = Validation { anchoring, accepted: Vec::new(), rejected: Vec::new() };
     let mut findings = Vec::new();
-    for (index, finding) in output.findings.into_iter().enumerate() {
+    let judged = |finding: AgentFinding| (checker.judge(&finding), finding);
+    let judged: Vec<_> = output.findings.into_iter().map(judged).collect();
+    let mut worst: HashMap<Same, Severity> = HashMap::new();
+    for (verdict, finding) in &judged {
+        if let Ok(verdict) = verdict {
+            let severity = worst.entry(verdict.same(finding)).or_insert(finding.severity);
+            *severity = finding.severity.max(*severity);
+        }
+    }
+    for (index, (verdict, mut finding)) in judged.into_iter().enumerate() {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         let path = paths::printable(&finding.path, MAX_PATH_CHARS);
-        let judged = checker.judge(&finding).and_then(|verdict| {
-            let same = (verdict.path.clone(), verdict.lines, finding.category, finding.body_markdown.trim().to_owned());
-            let is_new = seen.insert(same);
-            is_new
-                .then_some(verdict)
-                .ok_or_else(|| note(CheckCode::Duplicate, "the same finding stands in the answer already"))
+        // Of those that say the same the first stays, as bad as the worst of them.
+        let judged = verdict.and_then(|verdict| match worst.remove(&verdict.same(&finding)) {
+            Some(severity) => {
+                finding.severity = severity;
+                Ok(verdict)
+            }
+            None => Err(note(CheckCode::Duplicate, "the same finding stands in the answer already")),
         });
         match judged {
             Err(reason) => validation.rejected.push(RejectedFinding { index, path, reason, finding: None }),
@@ -85,6 +94,15 @@ struct Verdict {
     text: Option<String>,
     unplaced: Option<String>,
     notes: Vec<CheckNote>,
+}
+
+/// What two findings share that say the same: path, lines, category and text.
+type Same = (String, (u32, u32), Category, String);
+
+impl Verdict {
+    fn same(&self, finding: &AgentFinding) -> Same {
+        (self.path.clone(), self.lines, finding.category, finding.body_markdown.trim().to_owned())
+    }
 }
 
 impl Checker<'_, '_> {

@@ -100,6 +100,24 @@ fn a_rebase_costs_nothing_and_keeps_the_verdict() {
 }
 
 #[test]
+fn lines_that_moved_to_an_equal_place_are_reviewed_again() {
+    let sandbox = crate::sandbox::Sandbox::new();
+    let body = "    one()\n    two()\n    three()\n    four()\n    five()\n    six()\n";
+    let plain = format!("def f():\n{body}{}def g():\n{body}", "\n".repeat(30));
+    sandbox.write("two.py", &plain);
+    sandbox.commit("two functions");
+    sandbox.git(&["checkout", "-q", "-b", "feature"]);
+    let with_line_at = |at: usize| format!("{}    return True\n{}", &plain[..at], &plain[at..]);
+    sandbox.write("two.py", with_line_at(plain.find("    four()").unwrap()));
+    let mut job = Job::with(sandbox, "Fine.", vec![]);
+    job.gated(&["--ci"]).expect_code(0);
+    job.sandbox.write("two.py", with_line_at(plain.rfind("    four()").unwrap()));
+    job.push("the same line elsewhere");
+    job.gated(&["--ci"]).expect_code(0);
+    assert_eq!(job.agent_runs(), 2, "nobody saw it there");
+}
+
+#[test]
 fn a_forged_or_unsigned_summary_skips_nothing() {
     let job = Job::new(1);
     job.run(&["--ci", "--no-post"]).expect_code(0);

@@ -222,3 +222,13 @@ async fn a_diff_beyond_all_measure_is_refused_and_not_cut() {
     let said = help(&local(&git, &Local::Unstaged).await.unwrap_err());
     assert!(said.contains("printed more than 10000 bytes"), "{said}");
 }
+
+#[tokio::test]
+async fn a_repository_without_its_commit_is_damaged_and_not_new() {
+    let sandbox = Sandbox::with_change();
+    let objects = sandbox.repo().join(".git/objects");
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::fs::create_dir(&objects).unwrap();
+    let said = help(&branch(&sandbox, None).await.unwrap_err());
+    assert!(said.contains("the repository is damaged") && said.contains("git fsck"), "{said}");
+}

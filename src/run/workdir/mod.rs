@@ -32,7 +32,7 @@ const PARTIAL: &str = ".partial";
 const RESERVE: &str = ".reserve";
 const RESERVE_BYTES: usize = 64 * 1024;
 /// The folder's `.gitignore`: nothing in it is for git.
-const IGNORE_ALL: &[u8] = b"*\n";
+const IGNORE_ALL: &[u8] = b"# A folder of diffsan's: every run replaces what the one before left here.\n*\n";
 /// Largest artifact that is read back.
 const MAX_READ: u64 = 256 * 1024 * 1024;
 
