@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::passes::Passes;
 use super::{About, Change, Request, chars, look};
@@ -104,7 +103,7 @@ pub(super) fn write_prompts(
     about: &About<'_>,
 ) -> Result<Vec<Redacted>> {
     run.stage("prompt");
-    (0..passes.texts.len()).map(|pass| write_prompt(run, request, kind, pass, passes, diff, about)).collect()
+    (0..passes.count()).map(|pass| write_prompt(run, request, kind, pass, passes, diff, about)).collect()
 }
 
 fn write_prompt(
@@ -135,6 +134,7 @@ fn write_prompt(
         })
         .collect();
     let elsewhere = passes.division.elsewhere(diff, pass);
+    let shown = passes.text(about.prepared, pass);
     let text = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
         eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
@@ -142,12 +142,12 @@ fn write_prompt(
         verbosity: settings.verbosity,
         skills: &settings.skills,
         language: loaded.config.review.language.as_deref(),
-        rules: &clean(&rules(loaded, &passes.texts[pass])?),
+        rules: &clean(&rules(loaded, shown)?),
         custom_instructions: &instructions,
         template: template.as_deref(),
-        pass: (passes.texts.len() > 1).then_some(prompt::PassNote {
+        pass: (passes.count() > 1).then_some(prompt::PassNote {
             number: pass + 1,
-            of: passes.texts.len(),
+            of: passes.count(),
             elsewhere: &elsewhere,
         }),
         truncation: &truncation,
@@ -157,11 +157,11 @@ fn write_prompt(
         issues: &issues,
         digest: &digest,
         fingerprint: &about.change.fingerprint,
-        diff: &passes.texts[pass],
+        diff: shown,
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
-    let prompt = run.engine.redact_known(Output::Prompt, &text);
+    let prompt = run.engine.redact_known(Output::Prompt, text);
     let artifact = |file| Artifact::asked(passes.part(pass), file);
     run.workdir.text(artifact(AgentFile::Prompt), &prompt)?;
     run.workdir.json(
@@ -212,16 +212,6 @@ pub(super) fn nothing_to_ask(agent: &agent::Agent) -> Error {
 
 /// A value whose texts may be shown to an agent.
 fn cleaned<T: Serialize + DeserializeOwned + Clone>(run: &Run, value: &T) -> T {
-    fn walk(value: &mut Value, clean: &impl Fn(&str) -> String) {
-        match value {
-            Value::String(text) => *text = clean(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| walk(item, clean)),
-            Value::Object(members) => members.values_mut().for_each(|member| walk(member, clean)),
-            _ => {}
-        }
-    }
-    let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
-    let mut json = serde_json::to_value(value).unwrap_or_default();
-    walk(&mut json, &clean);
+    let json = run.engine.redact_json(Output::Prompt, serde_json::to_value(value).unwrap_or_default());
     serde_json::from_value(json).unwrap_or_else(|_| value.clone())
 }

@@ -22,10 +22,24 @@ use crate::validate::Form;
 /// How a change is divided, and the diff of each pass.
 pub(super) struct Passes {
     pub(super) division: Division,
-    pub(super) texts: Vec<String>,
+    /// One for each of several passes; a single one shows the whole prepared diff.
+    texts: Vec<Redacted>,
 }
 
 impl Passes {
+    pub(super) fn new(division: Division, texts: Vec<Redacted>) -> Self {
+        Self { division, texts: if texts.len() > 1 { texts } else { Vec::new() } }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.texts.len().max(1)
+    }
+
+    /// What a pass shows of the prepared diff.
+    pub(super) fn text<'t>(&'t self, prepared: &'t Prepared, pass: usize) -> &'t str {
+        self.texts.get(pass).map_or(&prepared.text, Redacted::as_str)
+    }
+
     /// Where the files of a pass go; a single one keeps the names it always had.
     pub(super) fn part(&self, pass: usize) -> Part {
         match self.texts.len() {

@@ -17,6 +17,7 @@ mod look;
 mod rules;
 mod text;
 
+pub use index::cited;
 pub use rules::{Rule, rules};
 
 pub use look::{LookInput, again as look_again, build as build_look};

@@ -2,9 +2,8 @@
 
 use super::assign::Form;
 use super::file_kind::FileKind;
-use super::filter;
-use super::names;
 use super::span::{Line, Name, Region, Span};
+use super::{filter, names, values};
 
 const SECRET_DATA: Name = Name::Rule("KUBERNETES_SECRET_DATA");
 const PAIR_REACH: usize = 2;
@@ -219,7 +218,7 @@ pub(super) fn paired_value(
             Form::Bare
         };
         let kept = promise
-            .filter(|promise| names::keeps(*promise, form, name, literal))
+            .filter(|promise| values::keeps(*promise, form, name, literal))
             .map(|promise| Name::Generic(promise.rule()));
         if let Some(rule) = vendor(literal).map(Name::Rule).or(kept) {
             let start = other.start + offset(text, literal);

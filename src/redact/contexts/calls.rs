@@ -1,7 +1,8 @@
 //! Secrets handed to functions, to SQL statements and in HTTP headers.
 
 use super::{PROSE, context, letting_pass};
-use crate::redact::rule::{Rule, Shape};
+use crate::redact::rule::Rule;
+use crate::redact::rules;
 
 pub(in crate::redact) static RULES: &[Rule] = &[
     context(
@@ -161,18 +162,14 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         ],
         &["Cookie: theme=dark", "session_id=request.session.session_key"],
     ),
-    Rule {
-        name: "EXPECT_SEND_PASSWORD",
-        shape: Shape::Pattern {
-            keywords: &["assword", "assphrase"],
-            regex: r#"\bsend(?:line)?\s*\(?\s*(?:--\s+)?["']([^"'\\$\s]{4,100})(?:\\r|\\n|["'])"#,
-            near: true,
-        },
-        entropy: 0.0,
-        allow: &["^(?:yes|no|exit|quit|logout|enable)$"],
-        hits: &[("expect \"assword:\" { send \"Zx81kQm3\\r\" }", "Zx81kQm3")],
-        misses: &["expect \"assword:\" { send \"$pw\\r\" }", "expect \"assword:\" { send \"exit\\r\" }"],
-    },
+    rules::nearby(
+        "EXPECT_SEND_PASSWORD",
+        &["assword", "assphrase"],
+        r#"\bsend(?:line)?\s*\(?\s*(?:--\s+)?["']([^"'\\$\s]{4,100})(?:\\r|\\n|["'])"#,
+    )
+    .allow(&["^(?:yes|no|exit|quit|logout|enable)$"])
+    .hits(&[("expect \"assword:\" { send \"Zx81kQm3\\r\" }", "Zx81kQm3")])
+    .misses(&["expect \"assword:\" { send \"$pw\\r\" }", "expect \"assword:\" { send \"exit\\r\" }"]),
     context(
         "WORDPRESS_SALT",
         &["auth_key", "_salt'", "_salt\"", "logged_in_key", "nonce_key"],
