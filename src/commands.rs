@@ -14,6 +14,7 @@ use crate::config::{self, Environment, Loaded};
 use crate::contracts::{AgentKind, Finding, ReviewOutput, RunRecord};
 use crate::diff::git::{Git, tracked_in};
 use crate::error::{Error, Failure, Result};
+use crate::letters;
 use crate::policy::{self, Start, trust};
 use crate::redact::{Engine, Output};
 use crate::run::console::Console;
@@ -153,7 +154,7 @@ pub fn show_run(args: &WorkdirArgs, place: &Place) -> Result<String> {
     let workdir = place.look(args.path.as_deref(), &args.common)?;
     let inspection = inspect::inspect(&traces(&workdir));
     let text = match args.common.format {
-        Format::Json => format!("{:#}\n", serde_json::to_value(&inspection).unwrap_or_default()),
+        Format::Json => letters::document(&serde_json::to_value(&inspection).unwrap_or_default()),
         Format::Text | Format::Markdown => inspect::text(&inspection),
     };
     Ok(place.engine.redact(Output::Console, &text).into_string())
@@ -258,7 +259,7 @@ pub fn apply(args: &ApplyArgs, place: &Place) -> Result<String> {
     for id in &args.ids {
         let finding = find(&findings, id, &folder)?;
         let refused = |why: &dyn std::error::Error| {
-            Error::Config(
+            Error::Apply(
                 Failure::new(format!("the change of {} cannot be applied: {why}", finding.finding_id))
                     .with("finding_id", finding.finding_id.as_str())
                     .help("nothing was changed; review again, or make the change by hand (`diffsan explain` shows it)"),
@@ -290,7 +291,7 @@ async fn git_apply(top: &Path, place: &Place, patch: &str, only_check: bool) -> 
     }
     git.run_with(&words, patch.as_bytes()).await.map(|_| ()).map_err(|error| {
         let words = crate::error::chain(&error);
-        Error::Config(Failure::new("git does not take the patch; nothing was changed").said(words).help(
+        Error::Apply(Failure::new("git does not take the patch; nothing was changed").said(words).help(
             "review again: the files may have changed since; or make the change by hand (`diffsan explain` shows it)",
         ))
     })

@@ -1,11 +1,9 @@
 //! `diffsan doctor`: looks at everything a run needs and changes nothing.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::agent::{self, process};
+use crate::agent::{self, Login};
 use crate::cli::ReviewArgs;
 use crate::commands::Place;
 use crate::config::{self, Loaded};
@@ -156,13 +154,12 @@ impl Found<'_> {
 
     /// The program that reviews. A run that is skipped does not ask it.
     async fn agent(&mut self, loaded: &Loaded, is_due: bool) {
-        let rows = [Some(agent(loaded, self.place).await), agent_key(loaded, self.place)];
-        for mut row in rows.into_iter().flatten() {
-            if row.state == State::Fail && !is_due {
+        for (mut row, code) in agent(loaded, self.place).await {
+            if !is_due && row.state == State::Fail {
                 row.state = State::Warn;
             }
-            if row.state == State::Fail && self.exit_code == 0 {
-                self.exit_code = 1;
+            if is_due && self.exit_code == 0 {
+                self.exit_code = code;
             }
             self.rows.push(row);
         }
@@ -217,64 +214,70 @@ fn kind(loaded: &Loaded, place: &Place) -> AgentKind {
     config.agent.agent.unwrap_or_else(|| agent::infer(&config.agent, config.mode.ci, path).0)
 }
 
-async fn agent(loaded: &Loaded, place: &Place) -> Row {
+/// The program that reviews, as the run would start it: each row with the exit code that a run would end with.
+async fn agent(loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
     let kind = kind(loaded, place);
     let Some(known) = agent::by_kind(kind) else {
-        return Row::ok("agent", "builtin: offline checks, no program needed");
+        return vec![(Row::ok("agent", "builtin: offline checks, no program needed"), 0)];
     };
-    let path = place.env.get("PATH").map(AsRef::as_ref);
-    match agent::locate(known, &loaded.config.agent, path, &place.current) {
-        Ok(program) => {
-            let version = version(&program, place).await.map(|version| format!(" ({version})")).unwrap_or_default();
-            Row::ok("agent", format!("{}: {}{version}", kind.name(), program.display()))
+    let config = &loaded.config;
+    let facts = agent::facts(known, config, &place.env, &place.current, pipeline::offered(config, kind)).await;
+    let facts = match facts {
+        Ok(facts) => facts,
+        Err(error) => return vec![(failed("agent", &error, place), error.exit_code())],
+    };
+    let mut rows = Vec::new();
+    rows.push(match (&facts.program, &facts.start) {
+        (Err(error), _) | (_, Err(error)) => (failed("agent", error, place), error.exit_code()),
+        (Ok(program), Ok(())) => {
+            let version = facts.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            let tested = facts.tested.map(|tested| format!(" (tested: {} to {})", tested.oldest, tested.newest));
+            let tested = tested.unwrap_or_default();
+            (Row::ok("agent", format!("{}{version}{tested}: {}", kind.name(), program.display())), 0)
         }
-        Err(error) => failed("agent", &error, place),
+    });
+    if let Some(warning) = agent::warning(known, facts.version.as_deref()) {
+        rows.push((Row::warn("agent version", warning, "use a version that was tested, or a newer diffsan"), 0));
     }
+    if facts.program.is_ok() {
+        rows.extend(login(known, &facts.login, loaded));
+        rows.push((tools(facts.tools.as_deref()), 0));
+    }
+    rows
 }
 
-/// What the program says of its version; programs that know no such flag say nothing.
-async fn version(program: &Path, place: &Place) -> Option<String> {
-    const PATIENCE: Duration = Duration::from_secs(10);
-    let folder = tempfile::tempdir().ok()?;
-    let wanted = |name: &OsStr| name == "PATH" || name == "HOME";
-    let env: Vec<_> =
-        place.env.pairs().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-    let spec = process::Spec {
-        program,
-        args: &["--version".into()],
-        env: &env,
-        cwd: folder.path(),
-        stdin: b"",
-        wall: PATIENCE,
-        idle: None,
-        job: None,
-        max_output: 4096,
-        done: None,
-        linger: Duration::ZERO,
-    };
-    let finished = process::run(&spec, &|_| {}).await.ok().filter(|finished| finished.exit_code == Some(0))?;
-    let line = String::from_utf8_lossy(&finished.stdout).lines().next()?.trim().to_owned();
-    (!line.is_empty()).then(|| crate::error::clip(&line, 80))
-}
-
-fn agent_key(loaded: &Loaded, place: &Place) -> Option<Row> {
-    let known = agent::by_kind(kind(loaded, place))?;
+/// How the program would be logged in. One that is started by a command of one's own, or is given variables or a proxy,
+/// may need no key that diffsan knows of.
+fn login(known: &agent::Agent, login: &Login, loaded: &Loaded) -> Option<(Row, u8)> {
     if known.keys.is_empty() {
         return None;
     }
-    Some(match known.keys.iter().find(|name| place.env.get(name).is_some()) {
-        Some(name) => Row::ok("agent key", format!("{name} is set")),
-        None if loaded.config.mode.ci => Row::fail(
-            "agent key",
-            format!("none of {} is set", known.keys.join(", ")),
-            "add it as a masked CI/CD variable; a protected one is empty in ordinary merge request pipelines",
-        ),
-        None => Row::warn(
-            "agent key",
-            format!("none of {} is set", known.keys.join(", ")),
-            "nothing if the program is logged in on this machine",
-        ),
+    let config = &loaded.config;
+    let is_usual =
+        config.agent.proxy_url.is_none() && config.agent.pass_env.is_empty() && !known.is_custom(&config.agent);
+    let set = format!("set {}", known.keys.join(" or "));
+    Some(match login {
+        Login::Key(_) | Login::File(_) => (Row::ok("agent login", login.to_string()), 0),
+        Login::Expired(_) | Login::None if config.mode.ci && is_usual => {
+            let fix = format!(
+                "{set} as a masked CI/CD variable; a protected one is empty in ordinary merge request pipelines"
+            );
+            (Row::fail("agent login", login.to_string(), fix), 1)
+        }
+        Login::Expired(_) | Login::None => {
+            let fix = format!("{set}, or log the program in; nothing where its model needs no key");
+            (Row::warn("agent login", login.to_string(), fix), 0)
+        }
     })
+}
+
+/// What the program's model could do.
+fn tools(tools: Option<&[String]>) -> Row {
+    match tools {
+        Some([]) => Row::ok("agent tools", "none"),
+        Some(tools) => Row::ok("agent tools", tools.join(", ")),
+        None => Row::skip("agent tools", "diffsan gives it none; what the program brings is not known"),
+    }
 }
 
 /// What the token is and may do. Whether that is enough, the rehearsal has shown.

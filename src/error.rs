@@ -51,6 +51,8 @@ pub enum Error {
     GitlabPost(Box<Failure>),
     #[error(transparent)]
     ArtifactWrite(Box<Failure>),
+    #[error(transparent)]
+    Apply(Box<Failure>),
     #[error("stopped by {signal}")]
     Interrupted { signal: Signal },
 }
@@ -142,6 +144,7 @@ impl Error {
             Self::GitlabPosition(_) => ErrorCode::GitlabPositionInvalid,
             Self::GitlabPost(_) => ErrorCode::GitlabPostFailed,
             Self::ArtifactWrite(_) => ErrorCode::ArtifactWriteFailed,
+            Self::Apply(_) => ErrorCode::ApplyFailed,
             Self::Interrupted { .. } => ErrorCode::Interrupted,
         }
     }
@@ -161,7 +164,8 @@ impl Error {
             | Self::GitlabAuth(_)
             | Self::GitlabPosition(_)
             | Self::GitlabPost(_)
-            | Self::ArtifactWrite(_) => 1,
+            | Self::ArtifactWrite(_)
+            | Self::Apply(_) => 1,
         }
     }
 
@@ -192,7 +196,8 @@ impl Error {
             | Self::GitlabAuth(failure)
             | Self::GitlabPosition(failure)
             | Self::GitlabPost(failure)
-            | Self::ArtifactWrite(failure) => Some(failure),
+            | Self::ArtifactWrite(failure)
+            | Self::Apply(failure) => Some(failure),
             Self::Interrupted { .. } => None,
         }
     }

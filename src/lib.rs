@@ -21,6 +21,7 @@ pub mod diff;
 pub mod doctor;
 pub mod error;
 pub mod gitlab;
+pub mod letters;
 pub mod look;
 pub mod next;
 pub mod passes;

@@ -399,7 +399,7 @@ fn complain(console: &Console, engine: &Engine, error: &Error) {
 fn result(args: &ReviewArgs, run: &Run, record: &RunRecord, look: &Look) -> String {
     let shown = Shown::read(&run.workdir).ok().flatten();
     match (args.common.format, &shown) {
-        (Format::Json, _) => diffsan::view::document(record, &run.workdir),
+        (Format::Json, _) => diffsan::view::result(record, &run.workdir),
         (Format::Markdown, Some(shown)) => diffsan::view::markdown(shown),
         (Format::Text, Some(shown)) => diffsan::view::terminal(shown, look),
         (_, None) => {

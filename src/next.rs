@@ -92,7 +92,8 @@ fn remedy(error: &ErrorInfo, progress: &Progress, workdir: &Path) -> Option<Stri
         | ErrorCode::GitlabFetchPriorFailed
         | ErrorCode::AgentOutputInvalid
         | ErrorCode::FormatFailed
-        | ErrorCode::ArtifactWriteFailed => Some(format!("diffsan inspect {}", quoted(workdir))),
+        | ErrorCode::ArtifactWriteFailed
+        | ErrorCode::ApplyFailed => Some(format!("diffsan inspect {}", quoted(workdir))),
     }
 }
 

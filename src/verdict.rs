@@ -124,10 +124,7 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
     match decision {
         Decision::Passed if progress.coverage.is_whole() => "No findings; the whole change was reviewed".into(),
         Decision::Passed => format!("No findings{partial}"),
-        Decision::ReviewRequired if guards(progress).is_empty() => format!("{findings}{partial}"),
-        Decision::ReviewRequired => {
-            format!("{findings}{partial}; the change touches what guards the project ({})", listed(guards(progress)))
-        }
+        Decision::ReviewRequired => format!("{findings}{partial}{}", guarded(progress)),
         Decision::InsufficientEvidence => format!("No findings, but part of the change was not reviewed ({rest})"),
         Decision::Blocked => {
             let bound = progress.fail_on.unwrap_or(Severity::Critical);
@@ -146,12 +143,20 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
                 (true, false) => format!(" ({findings})"),
                 (true, true) => format!(" ({findings}; the gate stays closed)"),
             };
-            format!("Skipped: {}{carried}", reasons.join("; "))
+            format!("Skipped: {}{carried}{}", reasons.join("; "), guarded(progress))
         }
         Decision::Unknown => match error {
             Some(error) => format!("Failed: {} ({})", error.message, error.error_code.name()),
             None => "No review: the run stopped after the prompt, as asked".into(),
         },
+    }
+}
+
+/// That the change touches what guards the project, where it does.
+fn guarded(progress: &Progress) -> String {
+    match guards(progress) {
+        [] => String::new(),
+        files => format!("; the change touches what guards the project ({})", listed(files)),
     }
 }
 

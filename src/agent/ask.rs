@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::attempt::Setting;
 use super::record::Recorder;
 use super::{Agent, attempt, process, room};
 use crate::config::Environment;
@@ -34,6 +35,13 @@ pub struct Request<'a> {
     pub engine: &'a Engine,
     pub workdir: &'a Workdir,
     pub events: &'a Events,
+}
+
+impl Request<'_> {
+    pub(super) fn setting(&self) -> Setting<'_> {
+        let Self { agent, config, env, start, .. } = *self;
+        Setting { agent, config, env, start, eyes: self.eyes.as_ref(), budget: self.purse.left() }
+    }
 }
 
 /// diffsan's reading tools: the one MCP server, called `repo`, that an agent's program may start.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::argv::Argv;
-use super::ask::{Question, Request, exhausted};
+use super::ask::{Eyes, Question, Request, exhausted};
 use super::login::{self, Login, Own};
 use super::probe;
 use super::process::{self, Deadline, Finished, Spec};
@@ -18,7 +18,8 @@ use super::reason::{self, Reason};
 use super::record::{Recorder, Used};
 use super::room::{self, Room};
 use super::{Agent, Left, Reading, Start, Trouble};
-use crate::contracts::AgentConfig;
+use crate::config::Environment;
+use crate::contracts::{AgentConfig, AppConfig};
 use crate::error::{Error, Failure, Result, clip};
 use crate::redact::{Engine, Output, Redacted};
 use crate::run::events::Event;
@@ -46,7 +47,7 @@ pub(super) async fn ask<T: Reply>(
 ) -> Result<Result<T, ParseProblems>> {
     let agent = request.agent;
     let schema = question.form.strict_schema();
-    let launch = Launch::new(request, schema).await?;
+    let launch = Launch::new(&request.setting(), schema).await?;
     if number == 1 {
         recorder.version(launch.version.as_deref());
     }
@@ -120,18 +121,36 @@ struct Launch {
     version: Option<String>,
 }
 
+/// What a start is put together from.
+pub(super) struct Setting<'a> {
+    pub(super) agent: &'static Agent,
+    pub(super) config: &'a AppConfig,
+    pub(super) env: &'a Environment,
+    /// Folder that diffsan was started in.
+    pub(super) start: &'a Path,
+    pub(super) eyes: Option<&'a Eyes>,
+    /// Most US dollars it may cost.
+    pub(super) budget: Option<f64>,
+}
+
+impl Setting<'_> {
+    /// Puts a start together and takes it apart again: says why a run could not start the agent.
+    pub(super) async fn rehearse(&self, schema: &Value) -> Result<()> {
+        Launch::new(self, schema).await.map(drop)
+    }
+}
+
 impl Launch {
-    async fn new(request: &Request<'_>, schema: &Value) -> Result<Self> {
-        let Request { agent, config, env, .. } = *request;
+    async fn new(setting: &Setting<'_>, schema: &Value) -> Result<Self> {
+        let Setting { agent, config, env, start, eyes, budget } = *setting;
         let path = env.get("PATH").map(OsStr::new);
-        let argv = command_line(agent, &config.agent, path, request.start)?;
-        let program = locate(agent, &argv, path, request.start)?;
-        let room = Room::new(request.start, env.get("TMPDIR")).map_err(|error| no_room(agent, &error))?;
+        let argv = command_line(agent, &config.agent, path, start)?;
+        let program = locate(agent, &argv, path, start)?;
+        let room = Room::new(start, env.get("TMPDIR")).map_err(|error| no_room(agent, &error))?;
         let ci = config.mode.ci;
         let login = login::of(agent, env, ci, &room);
         let probe = probe::look(agent, &program, &argv, env, &room).await;
         probe::check(agent, probe.version.as_deref())?;
-        let (eyes, budget) = (request.eyes.as_ref(), request.purse.left());
         let mut start = Start {
             agent,
             config: &config.agent,

@@ -40,7 +40,7 @@ use crate::redact::Redacted;
 
 pub use self::ask::{Answered, Eyes, Purse, Question, Request, ask};
 pub use self::login::Login;
-pub use self::probe::{Facts, Standing, facts};
+pub use self::probe::{Facts, Standing, facts, warning};
 pub use self::room::{find_program, remove_all as remove_rooms};
 
 /// Most characters of a program's last words.
@@ -194,15 +194,15 @@ pub fn time_left(ci: &CiContext, now: OffsetDateTime) -> Option<Duration> {
     Some(timeout.saturating_sub(gone).saturating_sub(reserve))
 }
 
-/// Where an agent's program is, as its configuration or its usual names say.
-pub fn locate(agent: &Agent, config: &AgentConfig, path: Option<&OsStr>, start: &Path) -> Result<PathBuf> {
-    attempt::locate(agent, &attempt::command_line(agent, config, path, start)?, path, start)
-}
-
 impl Agent {
     /// Its name as the configuration spells it.
     pub fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    /// Whether the configuration says how to start it.
+    pub fn is_custom(&self, config: &AgentConfig) -> bool {
+        (self.custom)(config).is_some()
     }
 
     /// Most characters of a prompt that are sure to fit.

@@ -10,12 +10,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::argv::Argv;
+use super::attempt::Setting;
 use super::process::{self, Spec};
 use super::room::Room;
 use super::{Agent, Login, Tested, attempt, login};
 use crate::config::Environment;
 use crate::contracts::{AgentKind, AppConfig};
 use crate::error::{Error, Failure, Result};
+use crate::validate::Form;
 
 /// Time a program may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -51,6 +53,8 @@ pub enum Standing {
 #[derive(Debug)]
 pub struct Facts {
     pub program: Result<PathBuf>,
+    /// Why a run could not start it.
+    pub start: Result<()>,
     pub version: Option<String>,
     pub tested: Option<Tested>,
     pub standing: Standing,
@@ -68,8 +72,8 @@ pub async fn facts(
     eyes: &[&str],
 ) -> Result<Facts> {
     let path = env.get("PATH").map(AsRef::as_ref);
-    let room = Room::new(start, env.get("TMPDIR")).map_err(|error| attempt::no_room(agent, &error))?;
     let argv = attempt::command_line(agent, &config.agent, path, start)?;
+    let room = Room::new(start, env.get("TMPDIR")).map_err(|error| attempt::no_room(agent, &error))?;
     let program = attempt::locate(agent, &argv, path, start);
     let probe = match &program {
         Ok(program) => look(agent, program, &argv, env, &room).await,
@@ -79,8 +83,10 @@ pub async fn facts(
         let eyes = eyes.iter().map(|tool| format!("repo.{tool}"));
         agent.own_tools.iter().map(|tool| (*tool).to_owned()).chain(eyes).collect()
     });
+    let setting = Setting { agent, config, env, start, eyes: None, budget: config.agent.max_cost_usd };
     Ok(Facts {
         program,
+        start: setting.rehearse(Form::review().strict_schema()).await,
         version: probe.version.clone(),
         tested: agent.tested,
         standing: standing(agent.tested, probe.version.as_deref()),
@@ -133,7 +139,7 @@ pub(super) fn check(agent: &Agent, version: Option<&str>) -> Result<()> {
 }
 
 /// What to say about a version that was not tested.
-pub(super) fn warning(agent: &Agent, version: Option<&str>) -> Option<String> {
+pub fn warning(agent: &Agent, version: Option<&str>) -> Option<String> {
     let Tested { newest, .. } = agent.tested?;
     let name = agent.name();
     match standing(agent.tested, version) {

@@ -196,13 +196,15 @@ pub enum ErrorCode {
     GitlabPostFailed,
     /// An artifact could not be written.
     ArtifactWriteFailed,
+    /// A suggested change does not fit the files any more.
+    ApplyFailed,
     /// The run was told to stop.
     Interrupted,
 }
 
 impl ErrorCode {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ConfigParseError,
         Self::DiffFetchFailed,
         Self::DiffParseFailed,
@@ -215,6 +217,7 @@ impl ErrorCode {
         Self::GitlabPositionInvalid,
         Self::GitlabPostFailed,
         Self::ArtifactWriteFailed,
+        Self::ApplyFailed,
         Self::Interrupted,
     ];
 
@@ -233,6 +236,7 @@ impl ErrorCode {
             Self::GitlabPositionInvalid => "GITLAB_POSITION_INVALID",
             Self::GitlabPostFailed => "GITLAB_POST_FAILED",
             Self::ArtifactWriteFailed => "ARTIFACT_WRITE_FAILED",
+            Self::ApplyFailed => "APPLY_FAILED",
             Self::Interrupted => "INTERRUPTED",
         }
     }

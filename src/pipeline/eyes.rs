@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Change, Request};
 use crate::config::repository_top;
 use crate::context::{self, Budget, Pass, Recorder, Serving, Tree, TreeError};
-use crate::contracts::{AgentConfig, AgentKind, ContextTools};
+use crate::contracts::{AgentConfig, AgentKind, AppConfig, ContextTools};
 use crate::diff::git::Git;
 use crate::run::events::Event;
 use crate::run::record::Run;
@@ -39,6 +39,15 @@ pub(super) async fn open(run: &Run, request: &Request, first: AgentKind, change:
             None
         }
     }
+}
+
+/// The reading tools that an agent of this kind is offered where there is a tree to read.
+pub(crate) fn offered(config: &AppConfig, kind: AgentKind) -> &'static [&'static str] {
+    let on = config.context.tools != ContextTools::Off
+        && Budget::new(config.context.max_calls, config.context.max_bytes).is_some()
+        && can_be_sealed(kind)
+        && elsewhere(&config.agent, kind).is_none();
+    if on { context::TOOLS } else { &[] }
 }
 
 impl Sight {

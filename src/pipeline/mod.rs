@@ -31,6 +31,7 @@ use asking::write_prompts;
 use caller::Caller;
 use change::{Change, prepare, redact};
 use eyes::Sight;
+pub(crate) use eyes::offered;
 use look::{looker, second_look};
 pub use outcome::{conclude, post_again};
 use outcome::{finish, plan, post, report, validate};

@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use crate::contracts::{EventRecord, Level};
+use crate::letters::inert;
 use crate::redact::Redacted;
 use crate::run::progress::Progress;
 
@@ -133,7 +134,7 @@ impl Console {
     fn warning(&self, record: &EventRecord, sentence: &Redacted) {
         if record.level <= Level::Warn && record.event != "error.raised" {
             let colour = level_style(record.level);
-            let sentence: String = sentence.as_str().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            let sentence: String = sentence.as_str().chars().map(inert).collect();
             self.write_err(&format!("{colour}warning:{colour:#} {sentence}\n"));
         }
     }
@@ -301,7 +302,7 @@ fn plain(value: &Value) -> String {
 
 /// Control characters would let a file name draw on the terminal.
 fn quote(text: &str) -> String {
-    let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let clean: String = text.chars().map(inert).collect();
     if clean.contains([' ', '"', '=']) || clean.is_empty() { format!("{clean:?}") } else { clean }
 }
 

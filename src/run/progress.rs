@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::letters::inert;
+
 /// How often it turns.
 const TICK: Duration = Duration::from_millis(120);
 /// Most characters of an activity; a terminal shows what fits.
@@ -76,7 +78,7 @@ fn style(ink: Ink) -> ProgressStyle {
 
 /// A file's name or an agent's words must not move the cursor.
 fn one_line(text: &str) -> String {
-    text.chars().take(ACTIVITY).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().take(ACTIVITY).map(inert).collect()
 }
 
 /// What a stage does, for a person who waits for it.

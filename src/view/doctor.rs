@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::Format;
+use crate::letters::document;
 
 /// One thing a run needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,7 +56,7 @@ impl Row {
 pub fn render(rows: &[Row], format: Format) -> String {
     let fails = rows.iter().filter(|row| row.state == State::Fail).count();
     if format == Format::Json {
-        return format!("{:#}\n", json!({ "ok": fails == 0, "checks": rows }));
+        return document(&json!({ "ok": fails == 0, "checks": rows }));
     }
     let width = rows.iter().map(|row| row.check.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -129,6 +129,11 @@ fn error(code: ErrorCode) -> Explanation {
             "A file could not be written to the workdir, usually because the disk is full.",
             "Free some space or point --workdir at another file system, then run again.",
         ),
+        ErrorCode::ApplyFailed => (
+            "`diffsan apply` could not make a suggested change: the file is not as it was when it was reviewed, or the \
+             finding has no change to apply. Nothing was changed.",
+            "Review again, or make the change by hand; `diffsan explain ID` shows it.",
+        ),
         ErrorCode::Interrupted => (
             "The run was told to stop: a cancelled job, a job timeout or Ctrl-C. The agent was ended with it. Exit code \
              130 (SIGINT) or 143 (SIGTERM).",

@@ -24,7 +24,7 @@ pub use contract::{contract, contract_text};
 pub use html::{html, outcome};
 pub use markdown::markdown;
 
-pub use plain::{config, document, failure, printable, remedy, schema};
+pub use plain::{config, failure, printable, remedy, result, schema};
 pub use sarif::sarif;
 pub use shown::Shown;
 pub use terminal::{Look, terminal};

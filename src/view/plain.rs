@@ -6,6 +6,7 @@ use crate::cli::Format;
 use crate::config::Loaded;
 use crate::contracts::{Document, ErrorInfo, ReviewOutput, RunRecord, SCHEMAS};
 use crate::error::{Error, Failure, Result};
+use crate::letters::{document, inert};
 use crate::run::workdir::{Artifact, Workdir};
 
 /// A failure for whoever started the program: what, why, what next.
@@ -31,7 +32,7 @@ pub fn remedy(info: &ErrorInfo) -> String {
 /// Every configuration value with its source.
 pub fn config(loaded: &Loaded, format: Format) -> String {
     if format == Format::Json {
-        return format!("{:#}\n", loaded.to_json());
+        return document(&loaded.to_json());
     }
     let rows = loaded.rows();
     let keys = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
@@ -67,14 +68,14 @@ pub fn schema(name: Option<&str>) -> Result<String> {
 }
 
 /// The one document that stdout is with `--format json`: the record, and the review where there is one.
-pub fn document(record: &RunRecord, workdir: &Workdir) -> String {
+pub fn result(record: &RunRecord, workdir: &Workdir) -> String {
     let mut value = serde_json::to_value(Document::new(record)).unwrap_or_default();
     let review: Option<ReviewOutput> = workdir.read_json(Artifact::Review).ok().flatten();
     value["review"] = serde_json::to_value(review).unwrap_or_default();
-    format!("{value:#}\n")
+    document(&value)
 }
 
 /// Control characters would let a file name or a model draw on the terminal.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter }).collect()
+    text.chars().map(|letter| if letter == '\n' { letter } else { inert(letter) }).collect()
 }

@@ -34,7 +34,7 @@ fn suggestions_are_applied_together_and_once() {
     assert!(applied.stdout.contains("applied to src/a.test.js"), "{}", applied.stdout);
     assert_eq!(text(&sandbox, "src/app.py"), APP.replace("    breakpoint()\n", ""));
     assert_eq!(text(&sandbox, "src/a.test.js"), TEST.replace("it.only", "it"));
-    let again = sandbox.run(["apply", &ids[0]]).expect_code(2);
+    let again = sandbox.run(["apply", &ids[0]]).expect_code(1);
     assert!(again.stderr.contains("cannot be applied"), "{}", again.stderr);
 }
 
@@ -42,7 +42,7 @@ fn suggestions_are_applied_together_and_once() {
 fn a_file_that_changed_since_is_left_alone() {
     let (sandbox, ids) = reviewed();
     sandbox.write("src/app.py", APP.replace("breakpoint()", "breakpoint(1)"));
-    let refused = sandbox.run(["apply", &ids[0], &ids[1]]).expect_code(2);
+    let refused = sandbox.run(["apply", &ids[0], &ids[1]]).expect_code(1);
     assert!(refused.stderr.contains("is not as the review saw it"), "{}", refused.stderr);
     assert_eq!(text(&sandbox, "src/a.test.js"), TEST, "all of them, or none");
     sandbox.write("src/app.py", format!("import os\n\n{APP}"));
@@ -65,7 +65,7 @@ fn a_review_cannot_make_apply_write_elsewhere() {
         finding["path"] = path.into();
         finding["suggested_patch"]["content"] = patch.replace("\\n", "\n").into();
         std::fs::write(sandbox.workdir().join("review.json"), forged.to_string()).unwrap();
-        let refused = sandbox.run(["apply", &ids[0]]).expect_code(2);
+        let refused = sandbox.run(["apply", &ids[0]]).expect_code(1);
         assert!(refused.stderr.contains("error["), "{}", refused.stderr);
         assert_eq!(std::fs::read_to_string(&outside).unwrap(), "one\n", "{path}");
     }

@@ -14,6 +14,8 @@ fn values() -> Vec<(&'static str, Value, Value)> {
         ("limits.max_diff_chars", json!(1000), json!(2000)),
         ("limits.max_files", json!(1), json!(2)),
         ("limits.max_hunks_per_file", json!(3), json!(4)),
+        ("limits.max_passes", json!(2), json!(3)),
+        ("limits.parallel_passes", json!(1), json!(3)),
         ("truncation.priority_extensions", json!([".a"]), json!([".b"])),
         ("truncation.depriority_extensions", json!([".c"]), json!([".d"])),
         ("truncation.include_extensions", json!([".e"]), json!([".f"])),
@@ -28,6 +30,9 @@ fn values() -> Vec<(&'static str, Value, Value)> {
         ("skip.skip_on_same_fingerprint", json!(false), json!(false)),
         ("skip.skip_on_draft", json!(true), json!(true)),
         ("skip.skip_labels", json!(["a"]), json!(["b"])),
+        ("skip.skip_authors", json!(["a"]), json!(["b"])),
+        ("skip.skip_titles", json!(["a"]), json!(["b"])),
+        ("skip.skip_branches", json!(["a"]), json!(["b"])),
         ("agent.agent", json!("codex"), json!("claude")),
         ("agent.cursor_command", json!("a"), json!("b")),
         ("agent.codex_command", json!("a"), json!("b")),
@@ -37,6 +42,8 @@ fn values() -> Vec<(&'static str, Value, Value)> {
         ("agent.command", json!("a"), json!("b")),
         ("agent.proxy_url", json!("http://127.0.0.1:1"), json!("http://127.0.0.1:2")),
         ("agent.model", json!("m1"), json!("m2")),
+        ("agent.effort", json!("low"), json!("medium")),
+        ("agent.max_cost_usd", json!(0.5), json!(1.5)),
         ("agent.max_json_retries", json!(1), json!(2)),
         ("agent.json_repair_prompt", json!("a"), json!("b")),
         ("agent.verbosity", json!("low"), json!("high")),
@@ -47,6 +54,14 @@ fn values() -> Vec<(&'static str, Value, Value)> {
         ("agent.pass_env", json!(["A"]), json!(["B"])),
         ("agent.timeout_seconds", json!(1), json!(2)),
         ("agent.idle_seconds", json!(1), json!(2)),
+        ("context.tools", json!("off"), json!("off")),
+        ("context.max_calls", json!(1), json!(2)),
+        ("context.max_bytes", json!(1000), json!(2000)),
+        ("context.issues", json!(false), json!(false)),
+        ("review.second_look", json!("off"), json!("high")),
+        ("review.second_agent", json!("codex"), json!("claude")),
+        ("review.language", json!("German"), json!("French")),
+        ("review.rules", rule("a/**"), rule("b/**")),
         ("review.min_severity", json!("low"), json!("high")),
         ("review.anchoring", json!("strict"), json!("off")),
         ("review.max_inline", json!(0), json!(5)),
@@ -62,10 +77,18 @@ fn values() -> Vec<(&'static str, Value, Value)> {
         ("gitlab.idempotent_summary", json!(true), json!(true)),
         ("gitlab.summary_note_tag", json!("a"), json!("b")),
         ("gitlab.retry_max", json!(1), json!(2)),
+        ("gitlab.settle_seconds", json!(1), json!(2)),
+        ("gitlab.notify", json!("once"), json!("once")),
+        ("gitlab.resolve_outdated", json!(false), json!(false)),
         ("gitlab.ca_file", json!("one.pem"), json!("two.pem")),
         ("logging.level", json!("warn"), json!("debug")),
         ("logging.structured", json!(false), json!(false)),
     ]
+}
+
+/// A list of one rule of the project.
+fn rule(paths: &str) -> Value {
+    json!([{ "paths": [paths], "text": "Say so.", "file": null }])
 }
 
 /// Each key that has a flag, with the arguments and the value they give.
@@ -88,6 +111,8 @@ fn shown(sandbox: &Sandbox, args: &[&str], variable: Option<(&str, &str)>) -> Va
 }
 
 fn toml(key: &str, value: &Value) -> String {
+    // An inline table has no word for nothing, and `=` where JSON has a colon.
+    let value = value.to_string().replace(",\"file\":null", "").replace("\":", "\"=");
     match key.rsplit_once('.') {
         Some((section, key)) => format!("[{section}]\n{key} = {value}\n"),
         None => format!("{key} = {value}\n"),

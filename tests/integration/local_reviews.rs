@@ -69,7 +69,7 @@ fn a_conflict_is_named_as_one() {
     sandbox.commit("other");
     let _ = sandbox.hermetic("git").args(["merge", "topic"]).current_dir(sandbox.repo()).output();
     let finished = sandbox.run(["--agent", "builtin", "--staged"]).expect_code(1);
-    assert!(finished.stderr.contains("resolve the merge conflict"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("there are unresolved merge conflicts in src/app.py"), "{}", finished.stderr);
     assert!(!finished.stderr.contains("combined"), "{}", finished.stderr);
 }
 

@@ -58,7 +58,7 @@ fn files_that_a_commit_brought_are_never_read() {
         assert!(!said.contains(CANARY), "{name}: {said}");
     }
     let said = sandbox.run(["post"]).expect_code(1).stderr;
-    assert!(said.contains(".diffsan/post_plan.json: git tracks it"), "{said}");
+    assert!(said.contains(".diffsan/run.json: git tracks it"), "{said}");
     let page = std::fs::read_to_string(workdir.join("report.html")).unwrap_or_default();
     assert!(!page.contains(CANARY), "{page}");
 }

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -20,10 +19,10 @@ pub(crate) struct Browser {
     /// Everything the page reported, in order.
     pub(crate) events: Vec<Value>,
     home: tempfile::TempDir,
-    done: Arc<AtomicBool>,
+    heard: Arc<Mutex<Option<Instant>>>,
 }
 
-/// A browser that hangs is ended after so long.
+/// A browser that says nothing for so long hangs, and is ended.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Browser {
@@ -51,11 +50,11 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let done = Arc::new(AtomicBool::new(false));
-        watch(child.id(), Arc::clone(&done));
+        let heard = Arc::new(Mutex::new(Some(Instant::now())));
+        watch(child.id(), Arc::clone(&heard));
         let to = File::options().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
-        let mut browser = Self { child, to, from, last: 0, session: None, events: Vec::new(), home, done };
+        let mut browser = Self { child, to, from, last: 0, session: None, events: Vec::new(), home, heard };
         browser.attach();
         Some(browser)
     }
@@ -157,24 +156,26 @@ impl Browser {
         let mut bytes = Vec::new();
         self.from.read_until(0, &mut bytes).unwrap();
         assert_eq!(bytes.pop(), Some(0), "Chromium ended, or did not answer for {PATIENCE:?}");
+        *self.heard.lock().unwrap() = Some(Instant::now());
         serde_json::from_slice(&bytes).unwrap()
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
+        *self.heard.lock().unwrap() = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Ends the browser when the test takes too long, so that its reads end too.
-fn watch(pid: u32, done: Arc<AtomicBool>) {
-    let end = Instant::now() + PATIENCE;
+/// Ends a browser that was not heard of for too long, so that reads of it end too; stops when it is gone.
+fn watch(pid: u32, heard: Arc<Mutex<Option<Instant>>>) {
     std::thread::spawn(move || {
-        while !done.load(Ordering::Relaxed) {
-            if Instant::now() > end {
+        loop {
+            let last = *heard.lock().unwrap();
+            let Some(last) = last else { return };
+            if last.elapsed() > PATIENCE {
                 let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
                 return;
             }

@@ -74,7 +74,7 @@ fn the_demonstration_has_every_kind_of_finding_it_should_show() {
     let sandbox = Sandbox::bare();
     let finished = Finished::of(review(&sandbox).output().unwrap()).expect_code(0);
     for words in [
-        "6 findings (2 critical, 3 high, 1 low)",
+        "6 findings (1 critical, 4 high, 1 low); not reviewed: 1 ignored file",
         "AWS_ACCESS_KEY_ID",
         "URL_CREDENTIALS",
         "merge conflict",
@@ -121,7 +121,10 @@ fn the_spinner_turns_on_a_terminal_and_leaves_nothing_behind() {
     let events =
         rows.iter().filter(|row| row.starts_with("[diffsan] run.") || row.starts_with("[diffsan] diff.")).count();
     assert_eq!(events, 4, "an event line was drawn over: {rows:#?}");
-    assert!(rows.iter().any(|row| row == "● 6 findings (2 critical, 3 high, 1 low)"), "{rows:#?}");
+    assert!(
+        rows.iter().any(|row| row == "● 6 findings (1 critical, 4 high, 1 low); not reviewed: 1 ignored file"),
+        "{rows:#?}"
+    );
 }
 
 #[test]
@@ -174,7 +177,8 @@ fn every_report_has_every_finding_and_no_secret() {
     let folder = sandbox.workdir();
     let page = sandbox.artifact_text("report.html");
     assert_eq!(page.matches("<article ").count(), 6);
-    assert_eq!(read_json(&folder.join("gl-code-quality-report.json")).as_array().unwrap().len(), 6);
+    let issues = read_json(&folder.join("gl-code-quality-report.json"));
+    assert_eq!(issues.as_array().unwrap().len(), 7, "each finding, and what was not reviewed");
     assert_eq!(sandbox.artifact("report.sarif")["runs"][0]["results"].as_array().unwrap().len(), 6);
     let patch = std::fs::read_to_string(demo()).unwrap();
     let key = patch.split('"').find(|part| part.starts_with("AKIA")).unwrap();

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::letters::is_hidden;
 use crate::threads::marker::MARKER;
 
 mod block;
@@ -20,7 +21,7 @@ mod inline;
 mod own;
 
 use cleaner::Cleaner;
-use inline::{is_hidden, longest_run};
+use inline::longest_run;
 
 pub use own::{Own, Sanitised, link};
 

@@ -316,6 +316,13 @@ impl Workdir {
     /// The bytes of a file in the folder: a regular one of a sane size, never through a link, and of an earlier run only
     /// if no commit brought it.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let bytes = self.bytes_of(name)?;
+        self.check_origin(name)?;
+        Ok(bytes)
+    }
+
+    /// The same, whoever brought it: to see what the folder is, never to believe what stands in it.
+    fn bytes_of(&self, name: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.dir, name, flags, Mode::empty()).map_err(|error| match error {
             Errno::LOOP => io::Error::other("it is a symbolic link"),
@@ -329,7 +336,6 @@ impl Workdir {
         if size > MAX_READ {
             return Err(io::Error::other(format!("it has {size} bytes; no artifact is larger than {MAX_READ}")));
         }
-        self.check_origin(name)?;
         let mut bytes = Vec::new();
         File::from(file).take(MAX_READ).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -401,12 +407,12 @@ impl Workdir {
         let names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         let names: Vec<_> = names.iter().map(String::as_str).filter(|name| !matches!(*name, "." | "..")).collect();
         let holds = |artifact: Artifact, key: &str| {
-            let bytes = self.read(&artifact.file_name()).unwrap_or_default();
+            let bytes = self.bytes_of(&artifact.file_name()).unwrap_or_default();
             let first = bytes.split(|byte| *byte == b'\n').next().filter(|_| artifact == Artifact::Events);
             let value: Value = serde_json::from_slice(first.unwrap_or(&bytes)).unwrap_or_default();
             value.get(key).is_some()
         };
-        let ignored = || self.read(&Artifact::GitIgnore.file_name()).is_ok_and(|bytes| bytes == IGNORE_ALL);
+        let ignored = || self.bytes_of(&Artifact::GitIgnore.file_name()).is_ok_and(|bytes| bytes == IGNORE_ALL);
         names.iter().all(|name| name.starts_with(RESERVE))
             || (names.iter().all(|name| Artifact::owns(name)) && ignored())
             || holds(Artifact::Run, "run_id")
