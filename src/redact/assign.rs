@@ -142,6 +142,12 @@ impl Reader<'_> {
             at += 1;
             closed += 1;
         }
+        // `input[name=password]"`
+        if let Some((_, taken)) = self.quote(at).filter(|_| closed > 0 && !name_quoted) {
+            name_quoted = true;
+            at += taken;
+        }
+        at = self.past_subscripts(at);
         if let Some(value) = self.chained(at, name_quoted) {
             return self.quoted(value);
         }
@@ -155,16 +161,18 @@ impl Reader<'_> {
             b'?' | b'|' | b'+' if self.at(at + 1) == b'=' => self.literal(self.skip_spaces(at + 2)),
             b'|' if self.line[at..].starts_with(b"||=") => self.literal(self.skip_spaces(at + 3)),
             b'?' | b'|' if self.at(at + 1) == self.at(at) => self.quoted(self.skip_spaces(at + 2)),
-            b'?' if self.at(at + 1) == b':' => self.after_colon(at + 1),
+            b'?' | b'!' if self.at(at + 1) == b':' => self.after_colon(at + 1),
             b'!' if self.at(at + 1) == b'=' => {
                 self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 }))
             }
             b',' if (name_quoted || closed > 0) && !self.is_verb() => self.after_comma(at),
+            b',' if self.is_compared() => self.quoted(self.skip_spaces(at + 1)),
             b'(' if !gap && !name_quoted && !self.is_verb() => self.argument_of_call(at + 1),
             // `std::string password{"…"}`
             b'{' => self.braces(at, name_quoted),
             b'>' if !gap => self.after_tag(at, name_quoted),
             b'<' if self.line[at..].starts_with(b"</key>") => self.plist(at),
+            b'<' if self.line[at..].starts_with(b"</t") => self.next_cell(at),
             b'<' if self.at(at + 1) == b'-' => self.literal(self.skip_spaces(at + 2)),
             b'|' if self.line.trim_ascii_start().starts_with(b"|") => self.cell(at + 1),
             _ if gap => self.after_space(at, name_quoted),
@@ -205,7 +213,7 @@ impl Reader<'_> {
                 return if matches!(self.at(next + 1), b'=' | b' ') {
                     self.literal(self.skip_spaces(next + 2))
                 } else {
-                    None
+                    self.constructed(next + 1)
                 };
             }
             _ => {}
@@ -296,7 +304,8 @@ impl Reader<'_> {
         if let Some(value) = self.paired(at) {
             return self.literal(value);
         }
-        if self.is_verb() {
+        // `$PW out.txt` names a variable and then something else.
+        if self.is_verb() && !self.has_user() || self.line[self.name.clone()].contains(&b'$') {
             return None;
         }
         for word in [&b"or "[..], b"|| ", b"BY ", b"by "] {

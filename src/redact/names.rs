@@ -46,6 +46,9 @@ pub(super) static TRIGGERS: &[&str] = &[
 
 /// What `name` promises, or nothing. Names are compared by their words: `valkey` is no key.
 pub(super) fn promise(name: &[u8]) -> Option<Promise> {
+    // `-Dpassword=` of Java, `-PrepoPassword=` of Gradle.
+    let is_define = matches!(name, [b'-', b'D' | b'P', next, ..] if next.is_ascii_lowercase());
+    let name = if is_define { &name[2..] } else { name };
     let mut words = Words::of(name);
     words.drop_suffixes();
     let words = words.slices();
@@ -59,6 +62,9 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     }
     if is_about(last) {
         return None;
+    }
+    if last == b"auth" && words.iter().any(|word| matches!(*word, b"redis" | b"rediscli" | b"npm" | b"registry")) {
+        return Some(Promise::Secret);
     }
     let is_password = |word: &&[u8]| PASSWORD_WORDS.contains(word) && (!is_short(word) || *word == last);
     if words.iter().rev().take(3).any(is_password) {

@@ -32,6 +32,41 @@ impl Reader<'_> {
         self.literal_quote(next).map(|_| next)
     }
 
+    /// `<td>password</td><td>…`
+    pub(super) fn next_cell(&self, at: usize) -> Value {
+        let cell = [&b"</td><td>"[..], b"</th><td>"].into_iter().find(|cell| self.line[at..].starts_with(cell))?;
+        self.element(at + cell.len())
+    }
+
+    /// Behind `['name']` and `["name"]`, two at most: `default['password']['postgres'] =`.
+    pub(super) fn past_subscripts(&self, mut at: usize) -> usize {
+        const LONGEST: usize = 40;
+        for _ in 0..2 {
+            let quote = self.at(at + 1);
+            if self.at(at) != b'[' || !matches!(quote, b'"' | b'\'') {
+                break;
+            }
+            let window = &self.line[at + 2..self.line.len().min(at + 2 + LONGEST)];
+            match memchr::memchr(quote, window) {
+                Some(end) if window.get(end + 1) == Some(&b']') => at += end + 4,
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// `SecretString::from("…")`: what a secret is made of.
+    pub(super) fn constructed(&self, at: usize) -> Value {
+        let call = [&b"from("[..], b"new("].into_iter().find(|call| self.line[at..].starts_with(call))?;
+        self.quoted(self.skip_spaces(at + call.len()))
+    }
+
+    /// `strcmp(password, "…")`
+    pub(super) fn is_compared(&self) -> bool {
+        const CALLS: [&[u8]; 5] = [b"cmp(", b"compare_digest(", b"equals(", b"assertEquals(", b"Equal("];
+        CALLS.iter().any(|call| self.line[..self.name.start].ends_with(call))
+    }
+
     /// Steps over `value=`, `"value": ` and the like.
     pub(super) fn paired(&self, at: usize) -> Option<usize> {
         let mut next = at;

@@ -47,6 +47,9 @@ impl Reader<'_> {
         if !self.is_prose() {
             return None;
         }
+        if self.at(at) == b'(' && self.quote(at + 1).is_some() {
+            return self.said(at + 1);
+        }
         if let Some(next) = self.past_remark(at) {
             return self.said(next);
         }
@@ -64,6 +67,9 @@ impl Reader<'_> {
             return (taken < 6).then(|| self.quoted(at)).flatten().map(|(value, _)| (value, Form::Spoken));
         }
         let window = &self.line[at..];
+        if window.first().is_some_and(|b| b"([{<&*-".contains(b)) {
+            return None;
+        }
         let ends = |b: &u8| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'|' | b'\r') || *b >= 0x80;
         let mut end = window.iter().position(ends).unwrap_or(window.len());
         steps::add(end);
@@ -108,7 +114,15 @@ impl Reader<'_> {
         let before = &self.line[self.name.start.saturating_sub(ENOUGH)..self.name.start];
         let quoted = before.iter().rposition(|b| matches!(b, b'"' | b'\'' | b'`'));
         let starts = |at: usize| at == 0 || matches!(before[at - 1], b'(' | b' ' | b'f' | b'@' | b',' | b'$');
-        quoted.is_some_and(|at| starts(at)) && self.at(self.name.end) == b' '
+        quoted.is_some_and(|at| starts(at)) && matches!(self.at(self.name.end), b' ' | b':')
+    }
+
+    /// Whether a user is named before: `user: ci, pass …` gives one, `pass …` asks for it.
+    pub(super) fn has_user(&self) -> bool {
+        let before = self.line[self.name.start.saturating_sub(ENOUGH / 2)..self.name.start].to_ascii_lowercase();
+        [&b"user "[..], b"user:", b"username", b"login:"]
+            .iter()
+            .any(|word| memchr::memmem::find(&before, word).is_some())
     }
 
     /// Whether the line is a comment.

@@ -73,11 +73,12 @@ fn is_password(form: Form, value: &[u8]) -> bool {
     let hex = value.len() >= 16 && traits.only_hex(value) && traits.digits > 0;
     match form {
         Form::Doubtful => {
-            (!is_name_like(value) || is_ragged(value))
-                && (traits.digits > 0
-                    && traits.letters() > 0
-                    && (traits.symbols > 0 || hex || is_random(value))
-                    && value.len() >= 6)
+            traits.digits == 0 && traits.symbols > 0 && is_drawn_mix(value)
+                || (!is_name_like(value) || is_ragged(value))
+                    && (traits.digits > 0
+                        && traits.letters() > 0
+                        && (traits.symbols > 0 || hex || is_random(value))
+                        && value.len() >= 6)
         }
         Form::Spoken => is_said(value, &traits),
         Form::Bare if simple => value.len() >= 5 && !is_word_list(value) && !is_type_like(value),
@@ -100,10 +101,13 @@ fn is_said(value: &[u8], traits: &Traits) -> bool {
         return value.iter().all(u8::is_ascii_digit);
     }
     if traits.digits == 0 {
-        return value.split(|b| !b.is_ascii_alphabetic()).any(is_drawn) && !is_word_list(value);
+        let drawn = value.split(|b| !b.is_ascii_alphabetic()).any(is_drawn) || is_drawn_mix(value);
+        return drawn && !is_word_list(value);
     }
     let signs = value.iter().filter(|b| b.is_ascii_punctuation() && !matches!(b, b'_' | b'-' | b'.' | b':')).count();
-    signs > 0 || is_ragged(value) || is_random(value) || traits.digits >= FIGURES && value.len() >= 8
+    let joints = value.iter().filter(|b| matches!(b, b'-' | b'_')).count();
+    let phrase = joints >= FIGURES && value.len() >= 10;
+    signs > 0 || phrase || is_ragged(value) || is_random(value) || traits.digits >= FIGURES && value.len() >= 8
 }
 
 /// `SHA-256`, `RFC7617`, `HTTP/1.1`, `PBKDF2-HMAC-SHA512`: capitals and numbers that name a standard.
@@ -144,6 +148,7 @@ fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
     }
     let mixed = traits.digits > 0 && traits.letters() > 0;
     match promise {
+        Promise::Secret if traits.digits == 0 => form == Form::Quoted && traits.symbols > 0 && is_drawn_mix(value),
         Promise::Secret => {
             mixed
                 && (value.len() >= 8)
@@ -245,12 +250,47 @@ fn is_dotted_name(value: &[u8]) -> bool {
         && value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
         && !(value.len() >= 16 && is_random(value))
         && !value.split(|b| !b.is_ascii_alphabetic()).any(is_drawn)
+        && !is_drawn_mix(value)
 }
 
 /// Letters that nobody writes as a word: `hPxLu`, `xkqzv`.
 fn is_drawn(word: &[u8]) -> bool {
     const SURPRISING: f32 = 5.3;
-    word.len() >= 5 && (is_ragged(word) || surprise(word) >= SURPRISING && !word.iter().all(u8::is_ascii_uppercase))
+    word.len() >= 5
+        && (is_ragged(word)
+            || has_odd_case(word)
+            || surprise(word) >= SURPRISING && !word.iter().all(u8::is_ascii_uppercase))
+}
+
+/// Capitals where no notation of names puts them: `BrmizW`, `EyPLda`. `userID`, `HTTPServer` and `getById` are written.
+fn has_odd_case(word: &[u8]) -> bool {
+    let (mut at, mut odd) = (0, 0);
+    while at < word.len() {
+        let upper = word[at..].iter().take_while(|b| b.is_ascii_uppercase()).count();
+        let lower = word[at + upper..].iter().take_while(|b| b.is_ascii_lowercase()).count();
+        let ends = at + upper + lower >= word.len();
+        odd += match (upper, lower) {
+            (0, 0) => return false,
+            (1, 0) => 2 * usize::from(at > 0),
+            // Short words are written, too; not many of them.
+            (1, 1) => usize::from(at > 0 || !ends),
+            (0 | 1, _) | (_, 0) => 0,
+            // An acronym is followed by a word.
+            (_, 1 | 2) => 2,
+            _ => 2 * usize::from(at > 0 && upper > 3),
+        };
+        at += upper + lower;
+    }
+    odd > 1
+}
+
+/// Letters and signs without a figure, drawn as a whole: no word of it need be long enough to tell.
+fn is_drawn_mix(value: &[u8]) -> bool {
+    const LETTERS: usize = 9;
+    const SURPRISING: f32 = 4.9;
+    let letters: Vec<u8> = value.iter().filter(|b| b.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect();
+    let both = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
+    letters.len() >= LETTERS && both && surprise(&letters) >= SURPRISING
 }
 
 /// `token-v2`, `oauth2/access-token`, `api_key_1`: a written name with a number in it.

@@ -162,6 +162,29 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         ],
         &["Cookie: theme=dark", "session_id=request.session.session_key"],
     ),
+    context(
+        "HASHED_LITERAL",
+        &["bcrypt", "argon2", "hashpw"],
+        r#"(?i)\b(?:bcrypt|argon2\w*)\.(?:hash\w*|generatefrompassword|generate_password_hash)\(\s*(?:b|\[\]byte\()?["'`]([^"'`\s]{5,200})["'`]"#,
+        &[("const hash = await bcrypt.hash(\"Zx81kQm3\", 10);", "Zx81kQm3")],
+        &["bcrypt.hash(password, 10)", "bcrypt.hash(\"password\", 10)"],
+    ),
+    context(
+        "CREDENTIALS_PAIR",
+        &["creds", "credentials", "auth=(", "auth = (", "auth: [", "auth\": ["],
+        r#"(?i)\b(?:creds|credentials?|(?:basic_?|http_?|proxy_?)?auth)["']?\s*[:=]\s*[(\[{]\s*["'][^"'\s]{1,60}["']\s*,\s*["']([^"'\s]{5,100})["']\s*,?\s*[)\]}]"#,
+        &[("creds = (\"admin\", \"Zx81kQm3\")", "Zx81kQm3"), ("requests.get(url, auth=(\"ci\", \"Lw09vTb7\"))", "Lw09vTb7")],
+        &["auth = (\"user\", \"password\")", "credentials: [\"read\", \"write\"]"],
+    )
+    .allow(&["^[a-z_.:/ -]+$", "^[A-Z_]+$"]),
+    context(
+        "BOT_LOGIN_TOKEN",
+        &[".login("],
+        r#"\.login\(\s*["'`]([\w.-]{40,120})["'`]\s*\)"#,
+        &[("client.login(\"Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw\");", "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw")],
+        &["client.login(process.env.TOKEN)", "page.login(\"a-very-long-name-of-a-user-that-is-not-random-at-all\")"],
+    )
+    .allow(&["^[a-z_.-]+$"]),
     rules::nearby(
         "EXPECT_SEND_PASSWORD",
         &["assword", "assphrase"],

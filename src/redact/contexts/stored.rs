@@ -243,7 +243,7 @@ pub(in crate::redact) static RULES: &[Rule] = &[
     context(
         "CREDENTIALS_SAID",
         &["credentials", "creds", "log in", "login", "sign in", "connect with"],
-        r#"(?i)\b(?:credentials?|creds|log ?in|sign in|connect)\b[^`\n/]{0,40}[\s`][\w.@-]{2,40}`?\s?[:/]\s?`?([^\s`/<>()$]{6,64})"#,
+        r#"(?i)\b(?:credentials?|creds|log ?in|sign in|connect)(?: (?:are|is|as|with|using|in as))?:? ?`?[\w.@-]{2,40}`?(?: / |[:/])`?([^\s`/<>()$:*&][^\s`/<>()]{5,64})"#,
         &[("credentials are `root:Zx81kQm3`", "Zx81kQm3"), ("# login with admin/Zx81kQm3", "Zx81kQm3")],
         &["log in at http://localhost:8080", "login: see docs/setup2.md", "the login page is app/users/sign_in"],
     ).allow(&["^[A-Za-z_.:/-]+$", r"\.[a-z]{1,5}$"]),

@@ -75,8 +75,9 @@ impl Story {
 
 /// Tells the story. `url` is the merge request's address.
 pub fn tell(seen: &Seen, review: &[Finding], diff: &Diff<'_>, people: &People, url: Option<&str>) -> Story {
-    let standing = Standing::of(diff);
     let earlier = earlier(seen);
+    // Only what was said before is compared with where the diff stands now.
+    let standing = if earlier.is_empty() { Standing::default() } else { Standing::of(diff) };
     let keys: Vec<Keys> = review.iter().map(|finding| keys::keys(diff, finding)).collect();
     let titles: Vec<String> = review.iter().map(render::title).collect();
     let known = known(review, &keys, &titles, &earlier);
