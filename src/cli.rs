@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::contracts::{AgentKind, Severity};
+use crate::passes::{MOST_PARTS, Share};
 use crate::run::console::ColourChoice;
 
 /// Safe AI code review for GitLab merge requests, and for the branch on your laptop.
@@ -25,7 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// Review a change: the merge request of this pipeline with --ci, else this branch.
     Review(ReviewArgs),
-    /// Post, or finish posting, a review that is already in a workdir: no agent runs, nothing appears twice.
+    /// Post, or finish posting, a review that is in a workdir, or in the folders of its parts: no agent runs, nothing
+    /// appears twice.
     Post(PostArgs),
     /// Apply the suggested change of a finding to the working tree.
     Apply(ApplyArgs),
@@ -98,6 +100,10 @@ pub struct ReviewArgs {
     /// Do everything but write to GitLab; post_plan.json says what would be written.
     #[arg(long)]
     pub no_post: bool,
+    /// Review one part of the change into its own folder and post nothing; `diffsan post --parts N` merges the parts.
+    /// `auto` takes the numbers of GitLab's `parallel` job.
+    #[arg(long, value_name = "I/N|auto", conflicts_with_all = ["no_ci", "base", "staged", "unstaged", "untracked", "diff_file"])]
+    pub shard: Option<Share>,
     /// Review only what lies below these paths: `diffsan -- src docs/api`.
     #[arg(last = true, value_name = "PATHS", conflicts_with = "diff_file")]
     pub paths: Vec<String>,
@@ -126,6 +132,7 @@ impl ReviewArgs {
             ("--model", self.model.clone()),
             ("--proxy-url", self.proxy_url.clone()),
             ("--fail-on", self.fail_on.map(|severity| severity.name().to_owned())),
+            ("--shard", self.shard.map(|share| share.to_string())),
             ("--config", self.common.config.as_ref().map(path)),
             ("--workdir", self.common.workdir.as_ref().map(path)),
         ];
@@ -211,11 +218,29 @@ pub struct WorkdirArgs {
 /// What `post` takes.
 #[derive(Debug, Clone, Args)]
 pub struct PostArgs {
-    #[command(flatten)]
-    pub run: WorkdirArgs,
+    /// Workdir of a finished review, or the folders of its parts; default: the configured workdir.
+    #[arg(value_name = "WORKDIR")]
+    pub paths: Vec<PathBuf>,
+    /// Merge the parts that `review --shard I/N` left: N of them, in the workdir unless they are named.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PARTS)))]
+    pub parts: Option<u32>,
+    /// The agent that reviewed the parts.
+    #[arg(long, value_enum, ignore_case = true, value_name = "NAME")]
+    pub agent: Option<AgentKind>,
+    /// The model that it was asked to use.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// The endpoint that it was given.
+    #[arg(long, value_name = "URL")]
+    pub proxy_url: Option<String>,
+    /// Merge the parts, judge and report, but write nothing to GitLab.
+    #[arg(long)]
+    pub no_post: bool,
     /// Exit with 3 when a finding of the review is at least this severe.
-    #[arg(long, value_enum, value_name = "SEVERITY")]
+    #[arg(long, value_enum, ignore_case = true, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
+    #[command(flatten)]
+    pub common: CommonArgs,
 }
 
 /// What `apply` takes.

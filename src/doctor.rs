@@ -49,8 +49,14 @@ pub async fn examine(args: &ReviewArgs, place: &Place) -> Examined {
     found.workdir(&loaded);
     found.rows.push(clock());
     found.rows.push(git_version(args, place).await);
-    let request =
-        Request { args: args.clone(), loaded, env: place.env.clone(), current: place.current.clone(), rehearsal: true };
+    let request = Request {
+        args: args.clone(),
+        loaded,
+        env: place.env.clone(),
+        current: place.current.clone(),
+        rehearsal: true,
+        shard: None,
+    };
     let rehearsed = found.rehearse(&request, engine).await;
     if !args.dry_run && !rehearsed.is_baseline {
         found.agent(&request.loaded, rehearsed.is_due).await;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use diffsan::cli::{Cli, Command, CommonArgs, Format, InspectArgs, ReviewArgs, TrustArgs};
+use diffsan::cli::{Cli, Command, CommonArgs, Format, InspectArgs, PostArgs, ReviewArgs, TrustArgs};
 use diffsan::commands::{self, Place};
 use diffsan::config::{self, Environment, Loaded};
 use diffsan::contracts::{Level, RunRecord};
 use diffsan::error::{Error, Failure, Result, Signal};
-use diffsan::pipeline::{self, Request};
+use diffsan::passes::Shard;
+use diffsan::pipeline::{self, Folders, Request};
 use diffsan::policy::{self, Start};
 use diffsan::redact::{Engine, Output};
 use diffsan::run::console::{ColourChoice, Console, ConsoleStyle};
@@ -43,9 +44,18 @@ fn run(cli: Cli) -> u8 {
         None => record(&cli.review, &Task::Review),
         Some(Command::Review(args)) => record(&args, &Task::Review),
         Some(Command::Post(args)) => {
-            let review =
-                ReviewArgs { common: args.run.common, ci: true, fail_on: args.fail_on, ..ReviewArgs::default() };
-            record(&review, &Task::Post { workdir: args.run.path })
+            let task = posting(&args);
+            let review = ReviewArgs {
+                common: args.common,
+                ci: true,
+                agent: args.agent,
+                model: args.model,
+                proxy_url: args.proxy_url,
+                no_post: args.no_post,
+                fail_on: args.fail_on,
+                ..ReviewArgs::default()
+            };
+            record(&review, &task)
         }
         Some(Command::Doctor(args)) => doctor(&args),
         Some(Command::Trust(args)) => trust(&args),
@@ -64,12 +74,28 @@ fn run(cli: Cli) -> u8 {
 }
 
 /// What is run under a record.
+#[derive(Clone)]
 enum Task {
     Review,
     /// Posts what an earlier run planned.
     Post {
         workdir: Option<PathBuf>,
     },
+    /// Merges and posts what several jobs reviewed.
+    PostParts(Folders),
+}
+
+/// What `post` is asked for: one folder is a review's own unless it is a part's.
+fn posting(args: &PostArgs) -> Task {
+    let is_part = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| Shard::of_folder(name).is_some()) || path.join("part.json").symlink_metadata().is_ok()
+    };
+    match &args.paths[..] {
+        [] if args.parts.is_none() => Task::Post { workdir: None },
+        [only] if args.parts.is_none() && !is_part(only) => Task::Post { workdir: Some(only.clone()) },
+        named => Task::PostParts(Folders { named: named.to_vec(), of: args.parts }),
+    }
 }
 
 /// A command that prints one text and leaves no record.
@@ -225,7 +251,7 @@ async fn recorded(args: &ReviewArgs, task: &Task, env: Environment, console: &Co
     let is_ci_log = request.as_ref().is_some_and(|request| request.loaded.ci.is_gitlab) && console.is_coloured();
     console.yield_to(Progress::start(ink));
     if let (Ok(()), Some(request)) = (&outcome, request) {
-        let mut stages = stages(Arc::clone(&run), request, matches!(task, Task::Post { .. }));
+        let mut stages = stages(Arc::clone(&run), request, task.clone());
         outcome = tokio::select! {
             ended = &mut stages => ended.unwrap_or_else(|_| Err(crashed(None, at(&run)))),
             signal = signals.next() => Err(Error::Interrupted { signal }),
@@ -266,15 +292,15 @@ fn look(console: &Console, is_ci_log: bool, has_links: bool) -> Look {
 
 /// Runs the stages on a thread of their own: one that computes for long must not keep a signal waiting, and one that
 /// panics must not take the record with it.
-fn stages(run: Arc<Run>, request: Request, posts_only: bool) -> tokio::sync::oneshot::Receiver<Result<()>> {
+fn stages(run: Arc<Run>, request: Request, task: Task) -> tokio::sync::oneshot::Receiver<Result<()>> {
     let (done, ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let work = || {
             runtime()?.block_on(async {
-                if posts_only {
-                    pipeline::post_again(&run, &request).await
-                } else {
-                    pipeline::review(&run, &request).await
+                match &task {
+                    Task::Review => pipeline::review(&run, &request).await,
+                    Task::Post { .. } => pipeline::post_again(&run, &request).await,
+                    Task::PostParts(folders) => pipeline::post_parts(&run, &request, folders).await,
                 }
             })
         };
@@ -319,10 +345,17 @@ fn open(
     if let Ok(loaded) = &loaded {
         console.restyle(style(&args.common, env, Some(loaded)));
     }
+    let shard = args.shard.map(|share| share.resolve(env)).transpose();
     let workdir = match &loaded {
         _ if let Task::Post { workdir: Some(path) } = task => path.clone(),
         Ok(loaded) => PathBuf::from(&loaded.config.workdir),
         Err(_) => config::early_workdir(args, env),
+    };
+    // A local run has no parts: it must not clear the folder of one.
+    let is_ci = loaded.as_ref().map_or(args.ci, |loaded| loaded.config.mode.ci);
+    let workdir = match &shard {
+        Ok(Some(shard)) if is_ci => workdir.join(shard.folder()),
+        _ => workdir,
     };
     let (run, unusable) = Run::open(Opening {
         workdir,
@@ -330,21 +363,32 @@ fn open(
         env,
         engine: Arc::new(engine),
         console: console.clone(),
-        command: if matches!(task, Task::Post { .. }) { "post" } else { "review" },
-        ci: loaded.as_ref().map_or(args.ci, |loaded| loaded.config.mode.ci),
+        command: if matches!(task, Task::Review) { "review" } else { "post" },
+        ci: is_ci,
         resume: matches!(task, Task::Post { .. }),
         args: args.words(),
     })?;
-    let loaded = match loaded {
-        Ok(loaded) => loaded,
+    let (loaded, shard) = match loaded.and_then(|loaded| Ok((check_shard(args, loaded)?, shard?))) {
+        Ok(known) => known,
         Err(error) => return Ok((run, Err(error), None)),
     };
     run.note(|progress| progress.policy = Some(loaded.policy.record()));
     if let Some(error) = engine_error.or(unusable) {
         return Ok((run, Err(error), None));
     }
-    let request = Request { args: args.clone(), loaded, env: env.clone(), current, rehearsal: false };
+    let request = Request { args: args.clone(), loaded, env: env.clone(), current, rehearsal: false, shard };
     Ok((run, Ok(()), Some(request)))
+}
+
+/// Parts are of a merge request: nobody shares a review on a laptop.
+fn check_shard(args: &ReviewArgs, loaded: Loaded) -> Result<Loaded> {
+    match args.shard {
+        Some(_) if !loaded.config.mode.ci => Err(Error::Config(
+            Failure::new("--shard is for merge requests: a local review has one part")
+                .help("add --ci in a merge request pipeline, or leave --shard out"),
+        )),
+        _ => Ok(loaded),
+    }
 }
 
 fn default_engine(env: &Environment) -> Engine {

@@ -17,6 +17,9 @@ pub fn action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>
     };
     let explain = progress.worst.as_ref().map(|id| at(&format!("diffsan explain {id}"), workdir));
     match decision {
+        Decision::Passed | Decision::ReviewRequired | Decision::InsufficientEvidence if progress.part.is_some() => {
+            next("nobody", "post_parts", None, "`diffsan post` of all parts merges them, judges and posts")
+        }
         Decision::Passed => next("reviewer", "review", None, "nothing was found; a person still decides"),
         Decision::Skipped => next("nobody", "none", None, "no review was due"),
         Decision::ReviewRequired if progress.counts.findings == 0 => next(

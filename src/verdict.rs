@@ -107,6 +107,11 @@ fn decide(progress: &Progress, error: Option<&ErrorInfo>) -> Decision {
 }
 
 fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) -> String {
+    let part = progress.part.map(|part| format!("Part {} of {}: ", part.part, part.of)).unwrap_or_default();
+    format!("{part}{}", result(decision, progress, error))
+}
+
+fn result(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) -> String {
     let counts = &progress.counts;
     let findings = format!(
         "{} finding{}{}",
@@ -122,6 +127,9 @@ fn headline(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) 
         false => format!("; not reviewed: {rest}"),
     };
     match decision {
+        Decision::Passed if progress.coverage.is_whole() && progress.part.is_some() => {
+            "No findings; all of this part was reviewed".into()
+        }
         Decision::Passed if progress.coverage.is_whole() => "No findings; the whole change was reviewed".into(),
         Decision::Passed => format!("No findings{partial}"),
         Decision::ReviewRequired => format!("{findings}{partial}{}", guarded(progress)),

@@ -104,6 +104,9 @@ pub struct Claim {
     pub policy: String,
     /// The whole change was at hand, and each part of the review.
     pub complete: bool,
+    /// The parts that it was made of, where not all were there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<u32>,
     /// What was shown to the agent.
     pub coverage: Coverage,
     /// Files of the change that guard the project, so that nothing passes on this review alone.

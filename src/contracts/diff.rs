@@ -149,6 +149,8 @@ pub enum LeftOut {
     Limit,
     /// The pass that held it failed.
     FailedPass,
+    /// The part that held it is missing, or does not fit.
+    LostPart,
     /// GitLab did not hand it out.
     Unavailable,
 }
@@ -161,6 +163,7 @@ impl LeftOut {
             Self::Binary => "binary",
             Self::Limit => "beyond the limits",
             Self::FailedPass => "its pass failed",
+            Self::LostPart => "its part is missing",
             Self::Unavailable => "not handed out by GitLab",
         }
     }

@@ -7,6 +7,7 @@ pub mod contract;
 pub mod conversation;
 pub mod diff;
 pub mod look;
+pub mod part;
 pub mod post;
 pub mod prior;
 pub mod review;
@@ -19,6 +20,7 @@ pub use contract::*;
 pub use conversation::*;
 pub use diff::*;
 pub use look::*;
+pub use part::*;
 pub use post::*;
 pub use prior::*;
 pub use review::*;
@@ -82,6 +84,7 @@ pub const SCHEMAS: &[NamedSchema] = &[
     NamedSchema { name: "context", describes: "context.jsonl, one line", schema: || schema_for!(ContextCall) },
     NamedSchema { name: "validation", describes: "validation.json", schema: || schema_for!(Document<Validation>) },
     NamedSchema { name: "review", describes: "review.json", schema: || schema_for!(Document<ReviewOutput>) },
+    NamedSchema { name: "part", describes: "part.json", schema: || schema_for!(Document<PartReview>) },
     NamedSchema {
         name: "conversation",
         describes: "conversation.json",

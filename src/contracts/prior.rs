@@ -139,11 +139,13 @@ pub enum SkipCode {
     Title,
     /// Merge requests from such a branch are not reviewed.
     Branch,
+    /// The change has fewer passes than there are parts; this part has none.
+    EmptyPart,
 }
 
 impl SkipCode {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::AutoMerge,
         Self::SameFingerprint,
         Self::SameChanges,
@@ -154,6 +156,7 @@ impl SkipCode {
         Self::Author,
         Self::Title,
         Self::Branch,
+        Self::EmptyPart,
     ];
 
     /// The name as the contract spells it.
@@ -169,6 +172,7 @@ impl SkipCode {
             Self::Author => "AUTHOR",
             Self::Title => "TITLE",
             Self::Branch => "BRANCH",
+            Self::EmptyPart => "EMPTY_PART",
         }
     }
 }

@@ -66,6 +66,18 @@ pub struct RunRecord {
     /// Files that stand for content that is not in the change (submodules, Git LFS): nobody reviewed it.
     #[serde(default)]
     pub elsewhere: Vec<ContentElsewhere>,
+    /// Which part of a review it was; absent when it was all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartOf>,
+}
+
+/// One part of a review that several jobs share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartOf {
+    /// Counts from 1.
+    pub part: u32,
+    /// How many there are.
+    pub of: u32,
 }
 
 /// A file that stands for content that is not in the change.

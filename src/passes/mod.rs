@@ -4,11 +4,15 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::contracts::{AgentFinding, AgentReviewOutput};
 use crate::diff::{Diff, FileDiff};
 use symbols::Symbols;
 
+mod join;
+mod shard;
 mod symbols;
+
+pub use join::{Joined, join, merge};
+pub use shard::{MOST_PARTS, Shard, Share};
 
 /// A file that may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub struct Division {
     pub passes: Vec<Pass>,
     /// Files for which there is no pass.
     pub left_out: Vec<usize>,
+    /// Files that are reviewed by other jobs.
+    pub others: Vec<usize>,
 }
 
 /// Files that are shown in one prompt.
@@ -47,54 +53,99 @@ pub struct Pass {
     pub files: Vec<usize>,
     /// Characters they take in full.
     pub cost: usize,
+    /// The part that reviews it, from 0.
+    pub part: usize,
 }
+
+/// Less than this is not worth an agent of its own: what every prompt says takes about as much.
+const LEAST_SHARE: usize = 8_000;
 
 /// Divides the files of a change. One pass takes them all, however many they are: it is then cut as it always was.
 pub fn divide(diff: &Diff<'_>, candidates: &[Candidate], bounds: &Bounds) -> Division {
     let most = bounds.max_passes.max(1);
     let all = Pass::of(candidates.iter());
-    let parts = bounds.parts.clamp(1, candidates.len().max(1));
-    if most == 1 && parts == 1 || parts == 1 && all.cost <= bounds.max_chars && all.files.len() <= bounds.max_files {
-        return Division { passes: vec![all], left_out: Vec::new() };
+    let parts = shares(candidates, bounds);
+    if parts == 1 && (most == 1 || all.fits(bounds)) {
+        return Division { passes: vec![all], ..Division::default() };
     }
-    let most = most.max(parts);
-    let (taken, left_out) = select(candidates, bounds, most);
-    let total: usize = taken.iter().map(|file| file.cost.min(bounds.max_chars)).sum();
-    let least = total.div_ceil(bounds.max_chars.max(1)).max(taken.len().div_ceil(bounds.max_files.max(1)));
-    let symbols: Vec<Symbols> = taken.iter().map(|file| Symbols::of(&diff.files[file.index])).collect();
+    let each = most.div_ceil(parts);
+    let (taken, left_out) = select(candidates, bounds, each * parts);
     let mut passes = Vec::new();
-    for count in least.max(parts).clamp(1, most)..=most {
-        let room = room(total, count, parts, bounds);
-        let groups = group(diff, &taken, &symbols, &room);
+    for (part, share) in apportion(diff, &taken, parts, each, bounds).into_iter().enumerate() {
+        passes.extend(packed(diff, &share, each, bounds).into_iter().map(|pass| Pass { part, ..pass }));
+    }
+    let orders: HashMap<usize, usize> = taken.iter().map(|file| (file.index, file.order)).collect();
+    passes.sort_by_key(|pass| {
+        let valuable = pass.files.iter().filter(|index| orders.get(index) == Some(&0)).count();
+        (Reverse(valuable), pass.files.first().copied())
+    });
+    Division { passes, left_out, others: Vec::new() }
+}
+
+/// How many parts the work is worth.
+fn shares(candidates: &[Candidate], bounds: &Bounds) -> usize {
+    let total: usize = candidates.iter().map(|file| file.cost.min(bounds.max_chars)).sum();
+    bounds.parts.min(candidates.len()).min(total / LEAST_SHARE).max(1)
+}
+
+/// The files of each part: alike in size, files that belong together in one part where that allows it.
+fn apportion(diff: &Diff<'_>, taken: &[Candidate], parts: usize, each: usize, bounds: &Bounds) -> Vec<Vec<Candidate>> {
+    if parts == 1 {
+        return vec![taken.to_vec()];
+    }
+    // What is cut anyhow costs no more than there is room for.
+    let costs = |file: &Candidate| Candidate { cost: file.cost.min(bounds.max_chars), ..*file };
+    let costed: Vec<Candidate> = taken.iter().map(costs).collect();
+    let total: usize = costed.iter().map(|file| file.cost).sum();
+    // Largest first into the emptiest: parts differ by no more than the largest group, so groups stay a fifth of a part.
+    let small = Bounds { max_chars: (total / parts / 5).max(1), ..*bounds };
+    let room = Bounds {
+        max_chars: bounds.max_chars.saturating_mul(each),
+        max_files: bounds.max_files.saturating_mul(each),
+        ..*bounds
+    };
+    let groups = group(diff, &costed, &symbols_of(diff, &costed), &small);
+    let by_index: HashMap<usize, Candidate> = taken.iter().map(|file| (file.index, *file)).collect();
+    let files = |pass: Pass| pass.files.iter().filter_map(|index| by_index.get(index).copied()).collect();
+    pack(&groups, parts, &room).into_iter().map(files).collect()
+}
+
+/// The passes of one part: as few as hold its files, and no more than it may have.
+fn packed(diff: &Diff<'_>, files: &[Candidate], most: usize, bounds: &Bounds) -> Vec<Pass> {
+    let total: usize = files.iter().map(|file| file.cost.min(bounds.max_chars)).sum();
+    let least = total.div_ceil(bounds.max_chars.max(1)).max(files.len().div_ceil(bounds.max_files.max(1)));
+    let groups = group(diff, files, &symbols_of(diff, files), bounds);
+    let mut passes = Vec::new();
+    for count in least.clamp(1, most)..=most {
         passes = pack(&groups, count, bounds);
         if passes.iter().all(|pass| pass.fits(bounds)) {
             break;
         }
     }
     passes.retain(|pass| !pass.files.is_empty());
-    let orders: HashMap<usize, usize> = taken.iter().map(|file| (file.index, file.order)).collect();
-    passes.sort_by_key(|pass| {
-        let valuable = pass.files.iter().filter(|index| orders.get(index) == Some(&0)).count();
-        (Reverse(valuable), pass.files.first().copied())
-    });
-    Division { passes, left_out }
+    passes
+}
+
+fn symbols_of(diff: &Diff<'_>, files: &[Candidate]) -> Vec<Symbols> {
+    files.iter().map(|file| Symbols::of(&diff.files[file.index])).collect()
 }
 
 impl Division {
-    /// The passes of one part of several, balanced by size; parts count from 1.
-    pub fn part(&self, part: usize, of: usize) -> Vec<usize> {
-        let mut by_size: Vec<usize> = (0..self.passes.len()).collect();
-        by_size.sort_by_key(|at| (Reverse(self.passes[*at].cost), *at));
-        let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); of.max(1)];
-        for at in by_size {
-            if let Some(least) = parts.iter_mut().min_by_key(|(size, _)| *size) {
-                least.0 += self.passes[at].cost;
-                least.1.push(at);
-            }
+    /// The passes of one part; parts count from 1. Empty where there are fewer passes than parts.
+    pub fn part(&self, part: u32) -> Vec<usize> {
+        let is_own = |at: &usize| self.passes[*at].part + 1 == part as usize;
+        (0..self.passes.len()).filter(is_own).collect()
+    }
+
+    /// The division as one part sees it: the files of the other passes are others' to review.
+    #[must_use]
+    pub fn only(&self, passes: &[usize]) -> Self {
+        let (own, others): (Vec<_>, Vec<_>) = self.passes.iter().enumerate().partition(|(at, _)| passes.contains(at));
+        Self {
+            passes: own.into_iter().map(|(_, pass)| pass.clone()).collect(),
+            left_out: self.left_out.clone(),
+            others: others.into_iter().flat_map(|(_, pass)| pass.files.clone()).collect(),
         }
-        let mut own = part.checked_sub(1).and_then(|part| parts.into_iter().nth(part)).map_or(Vec::new(), |own| own.1);
-        own.sort_unstable();
-        own
     }
 
     /// What the prompt of a pass says of the files in the others: what they do to names that this pass uses.
@@ -125,28 +176,6 @@ pub struct Elsewhere {
     pub deletions: u32,
     /// `changes charge`, `removes refund`: names that this pass uses.
     pub touched: Vec<String>,
-}
-
-/// One answer out of several: all findings, the same fault only once.
-pub fn merge(answers: Vec<(usize, AgentReviewOutput)>, of: usize) -> AgentReviewOutput {
-    let mut merged = AgentReviewOutput { summary_markdown: String::new(), findings: Vec::new() };
-    let mut kept: Vec<(usize, AgentFinding)> = Vec::new();
-    for (pass, answer) in answers {
-        if !merged.summary_markdown.is_empty() {
-            merged.summary_markdown.push_str("\n\n");
-        }
-        merged.summary_markdown.push_str(&format!("Part {pass} of {of}: {}", answer.summary_markdown.trim()));
-        for finding in answer.findings {
-            let twin = kept.iter().position(|(other, known)| *other != pass && same_fault(known, &finding));
-            match twin {
-                // Who saw the code tells it better; the severity is the worse of the two until somebody looks again.
-                Some(at) => kept[at].1.severity = kept[at].1.severity.max(finding.severity),
-                None => kept.push((pass, finding)),
-            }
-        }
-    }
-    merged.findings = kept.into_iter().map(|(_, finding)| finding).collect();
-    merged
 }
 
 impl Pass {
@@ -184,15 +213,6 @@ fn select(candidates: &[Candidate], bounds: &Bounds, passes: usize) -> (Vec<Cand
     }
     left_out.sort_unstable();
     (taken, left_out)
-}
-
-/// How large a group may grow. Where jobs share the work, groups stay small enough for the parts to be alike.
-fn room(total: usize, passes: usize, parts: usize, bounds: &Bounds) -> Bounds {
-    let max_chars = match parts {
-        0 | 1 => bounds.max_chars,
-        _ => bounds.max_chars.min(total.div_ceil(passes.max(1)).div_ceil(4).max(1)),
-    };
-    Bounds { max_chars, ..*bounds }
 }
 
 /// Files that belong together: by name, by what they mention, by folder; no group larger than its bounds.
@@ -383,26 +403,6 @@ fn by_folder(paths: &[&str]) -> Vec<(usize, usize)> {
         }
     }
     pairs
-}
-
-/// Whether two findings of different passes tell one fault: on the same lines of the same file, in much the same words.
-fn same_fault(one: &AgentFinding, other: &AgentFinding) -> bool {
-    let near = one.line_start <= other.line_end.saturating_add(3) && other.line_start <= one.line_end.saturating_add(3);
-    let quoted = one.quote.as_deref().map(str::trim).filter(|quote| !quote.is_empty());
-    let same_quote = quoted.is_some() && quoted == other.quote.as_deref().map(str::trim);
-    let alike = likeness(&one.body_markdown, &other.body_markdown);
-    one.path == other.path && ((near && alike >= 0.5) || (same_quote && one.category == other.category && alike >= 0.3))
-}
-
-/// Shared words of two texts, of all their words.
-fn likeness(one: &str, other: &str) -> f64 {
-    let words = |text: &str| -> BTreeSet<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| word.len() > 2);
-        words.map(str::to_lowercase).collect()
-    };
-    let (one, other) = (words(one), words(other));
-    let all = one.union(&other).count();
-    if all == 0 { 0.0 } else { one.intersection(&other).count() as f64 / all as f64 }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::contracts::{Category, Severity};
+use crate::contracts::{AgentFinding, AgentReviewOutput, Category, Severity};
 
 /// A diff of new files with these contents.
 fn diff_of(files: &[(&str, &str)]) -> String {
@@ -90,28 +90,39 @@ fn what_there_is_no_pass_for_is_left_out_least_valuable_first() {
     assert_eq!((division.passes.len(), division.left_out), (3, vec![0]));
 }
 
+/// Each part's size.
+fn sizes(division: &Division, parts: u32) -> Vec<usize> {
+    let size = |part| division.part(part).iter().map(|at| division.passes[*at].cost).sum();
+    (1..=parts).map(size).collect()
+}
+
 #[test]
-fn parts_are_alike_in_size_and_hold_every_pass_once() {
-    let files: Vec<(String, String)> =
-        (0..120).map(|n| (format!("src/m{}/f{n}.py", n % 7), "x = 1\n".repeat(n % 13 + 1))).collect();
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+fn a_change_that_is_small_has_fewer_parts_and_the_rest_are_empty() {
+    let files: Vec<(String, &str)> = (0..30).map(|n| (format!("src/f{n}.py"), "x")).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let text = diff_of(&files);
     let diff = Diff::parse(text.as_bytes()).unwrap();
-    let cost = |index: usize| diff.files[index].hunks[0].bytes.len();
-    let files: Vec<Candidate> =
-        (0..diff.files.len()).map(|index| Candidate { index, order: 0, cost: cost(index) }).collect();
-    for parts in [2, 3, 4, 5, 8] {
-        let bounds = Bounds { max_chars: 200_000, max_files: 60, max_passes: 1, parts };
-        let division = divide(&diff, &files, &bounds);
-        let own: Vec<Vec<usize>> = (1..=parts).map(|part| division.part(part, parts)).collect();
-        let mut all: Vec<usize> = own.concat();
-        all.sort_unstable();
-        assert_eq!(all, (0..division.passes.len()).collect::<Vec<_>>());
-        let sizes: Vec<usize> = own.iter().map(|part| part.iter().map(|at| division.passes[*at].cost).sum()).collect();
-        let mean = sizes.iter().sum::<usize>() as f64 / parts as f64;
-        let apart = sizes.iter().all(|size| (*size as f64 - mean).abs() <= mean * 0.2);
-        assert!(apart, "{parts} parts: {sizes:?}");
+    let bounds = Bounds { max_chars: 200_000, max_files: 60, max_passes: 4, parts: 8 };
+    for (cost, worth) in [(10, 1), (LEAST_SHARE / 10, 3), (LEAST_SHARE, 8)] {
+        let division = divide(&diff, &candidates(&diff, cost), &bounds);
+        let sizes = sizes(&division, 8);
+        assert!(
+            sizes[..worth].iter().all(|size| *size > 0) && sizes[worth..].iter().all(|size| *size == 0),
+            "{sizes:?}"
+        );
     }
+    let none = divide(&Diff::default(), &[], &bounds);
+    assert_eq!((none.part(1), none.part(2)), (vec![0], Vec::new()));
+}
+
+#[test]
+fn a_part_sees_the_files_of_the_others_as_others() {
+    let pass = |files: &[usize], part| Pass { files: files.to_vec(), cost: 1, part };
+    let division = Division { passes: vec![pass(&[1], 1), pass(&[0, 3], 0)], left_out: vec![2], ..Division::default() };
+    assert_eq!((division.part(1), division.part(2), division.part(3)), (vec![1], vec![0], vec![]));
+    let own = division.only(&division.part(1));
+    assert_eq!((own.passes.len(), own.left_out, own.others), (1, vec![2], vec![1]));
+    assert_eq!(division.only(&[0, 1]), division);
 }
 
 #[test]
@@ -133,8 +144,8 @@ diff --git a/job.py b/job.py
 +forget(card)
 ";
     let diff = Diff::parse(text.as_bytes()).unwrap();
-    let pass = |files: &[usize]| Pass { files: files.to_vec(), cost: 1 };
-    let division = Division { passes: vec![pass(&[1]), pass(&[0])], left_out: Vec::new() };
+    let pass = |files: &[usize]| Pass { files: files.to_vec(), cost: 1, part: 0 };
+    let division = Division { passes: vec![pass(&[1]), pass(&[0])], ..Division::default() };
     let elsewhere = division.elsewhere(&diff, 0);
     assert_eq!(elsewhere.len(), 1);
     assert_eq!((elsewhere[0].pass, elsewhere[0].path.as_str()), (2, "core.py"));
@@ -202,9 +213,37 @@ proptest! {
         let bounds = Bounds { max_chars, max_files, max_passes, parts };
         let division = divide(&diff, &candidates, &bounds);
         prop_assert_eq!(&division, &divide(&diff, &candidates, &bounds));
-        prop_assert!(!division.passes.is_empty() && division.passes.len() <= max_passes.max(parts));
+        prop_assert!(!division.passes.is_empty() && division.passes.len() < max_passes + parts);
         let mut all: Vec<usize> = division.passes.iter().flat_map(|pass| pass.files.clone()).chain(division.left_out).collect();
         all.sort_unstable();
         prop_assert_eq!(all, (0..files.len()).collect::<Vec<_>>());
+    }
+
+    /// Where no file is more than a fifth of a part, and no limit forbids it.
+    #[test]
+    fn parts_hold_every_pass_once_and_are_alike_in_size_within_a_fifth(
+        costs in proptest::collection::vec(200usize..4_000, 60..240),
+        folders in 1usize..9,
+        max_passes in 1usize..9,
+        parts in 2u32..9,
+    ) {
+        let named: Vec<(String, &str)> =
+            (0..costs.len()).map(|n| (format!("src/m{}/f{n}.py", n % folders), "x = 1")).collect();
+        let named: Vec<(&str, &str)> = named.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let text = diff_of(&named);
+        let diff = Diff::parse(text.as_bytes()).unwrap();
+        let files: Vec<Candidate> =
+            costs.iter().enumerate().map(|(index, cost)| Candidate { index, order: 0, cost: *cost }).collect();
+        let total: usize = costs.iter().sum();
+        prop_assume!(costs.iter().all(|cost| cost * 5 * parts as usize <= total));
+        let bounds = Bounds { max_chars: 100_000, max_files: 1_000, max_passes, parts: parts as usize };
+        let division = divide(&diff, &files, &bounds);
+        prop_assume!(division.left_out.is_empty());
+        let mut all: Vec<usize> = (1..=parts).flat_map(|part| division.part(part)).collect();
+        all.sort_unstable();
+        prop_assert_eq!(all, (0..division.passes.len()).collect::<Vec<_>>());
+        let mean = total as f64 / f64::from(parts);
+        let sizes = sizes(&division, parts);
+        prop_assert!(sizes.iter().all(|size| (*size as f64 - mean).abs() <= mean * 0.2), "{:?}", sizes);
     }
 }

@@ -103,19 +103,20 @@ pub(super) fn write_prompts(
     about: &About<'_>,
 ) -> Result<Vec<Redacted>> {
     run.stage("prompt");
-    (0..passes.count()).map(|pass| write_prompt(run, request, kind, pass, passes, diff, about)).collect()
+    (0..passes.own.len()).map(|at| write_prompt(run, request, kind, at, passes, diff, about)).collect()
 }
 
 fn write_prompt(
     run: &Run,
     request: &Request,
     kind: AgentKind,
-    pass: usize,
+    at: usize,
     passes: &Passes,
     diff: &Diff<'_>,
     about: &About<'_>,
 ) -> Result<Redacted> {
     let (loaded, settings) = (&request.loaded, &request.loaded.config.agent);
+    let (pass, text) = (passes.own[at], passes.text(about.prepared, at));
     let agent = agent::by_kind(kind);
     let (title, description) = about.said(request);
     // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
@@ -134,20 +135,19 @@ fn write_prompt(
         })
         .collect();
     let elsewhere = passes.division.elsewhere(diff, pass);
-    let shown = passes.text(about.prepared, pass);
-    let text = prompt::build(&PromptInput {
+    let written = prompt::build(&PromptInput {
         structured_output: agent.is_some_and(|agent| agent.structured),
         eyes: about.sight.is_some_and(|sight| sight.is_for(request, kind)),
         second_look: look::looker(request, kind).is_some(),
         verbosity: settings.verbosity,
         skills: &settings.skills,
         language: loaded.config.review.language.as_deref(),
-        rules: &clean(&rules(loaded, shown)?),
+        rules: &clean(&rules(loaded, text)?),
         custom_instructions: &instructions,
         template: template.as_deref(),
-        pass: (passes.count() > 1).then_some(prompt::PassNote {
+        pass: (passes.total() > 1).then_some(prompt::PassNote {
             number: pass + 1,
-            of: passes.count(),
+            of: passes.total(),
             elsewhere: &elsewhere,
         }),
         truncation: &truncation,
@@ -157,11 +157,11 @@ fn write_prompt(
         issues: &issues,
         digest: &digest,
         fingerprint: &about.change.fingerprint,
-        diff: shown,
+        diff: text,
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
-    let prompt = run.engine.redact_known(Output::Prompt, text);
+    let prompt = run.engine.redact_known(Output::Prompt, written);
     let artifact = |file| Artifact::asked(passes.part(pass), file);
     run.workdir.text(artifact(AgentFile::Prompt), &prompt)?;
     run.workdir.json(

@@ -25,7 +25,9 @@ pub(super) struct Caller<'a> {
 
 impl<'a> Caller<'a> {
     pub(super) fn new(run: &'a Run, request: &'a Request, first: AgentKind, sight: Option<&'a Sight>) -> Self {
-        let purse = Purse::new(request.loaded.config.agent.max_cost_usd);
+        // The jobs that share a review cannot count together, so each may spend its share.
+        let jobs = request.shard.map_or(1.0, |shard| f64::from(shard.of()));
+        let purse = Purse::new(request.loaded.config.agent.max_cost_usd.map(|limit| limit / jobs));
         Self { run, request, first, sight, purse, calls: Mutex::default() }
     }
 

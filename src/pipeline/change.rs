@@ -13,7 +13,7 @@ use crate::diff::fetch::Fetched;
 use crate::diff::git::Git;
 use crate::diff::{Diff, FileDiff, FileStatus, ParseReason, attributes};
 use crate::error::{Error, Failure, Result};
-use crate::passes::{self, Bounds};
+use crate::passes::{self, Bounds, Shard};
 use crate::policy;
 use crate::prepare::{self, Prepared, Rules};
 use crate::prompt;
@@ -125,12 +125,28 @@ pub(super) fn found(secret: &redact::Match) -> RedactionMatch {
     }
 }
 
+/// How many jobs share a review, and whose passes are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Jobs {
+    pub(super) of: u32,
+    /// One part's, from 1; none: all of them.
+    pub(super) own: Option<u32>,
+}
+
+impl Jobs {
+    /// This job does it all, or its part.
+    pub(super) fn of(shard: Option<Shard>) -> Self {
+        Self { of: shard.map_or(1, Shard::of), own: shard.map(Shard::part) }
+    }
+}
+
 /// What the agent is shown, and what it is not.
 pub(super) async fn prepare(
     run: &Run,
     request: &Request,
     change: &Change,
     diff: &Diff<'_>,
+    jobs: Jobs,
 ) -> Result<(Prepared, Anchors, Passes)> {
     run.stage("prepare");
     let config = &request.loaded.config;
@@ -151,11 +167,16 @@ pub(super) async fn prepare(
     let bad_glob = |error: prepare::GlobError| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
     };
-    let bounds =
-        Bounds { max_chars: rules.max_diff_chars, max_files: rules.max_files, max_passes: rules.max_passes, parts: 1 };
+    let bounds = Bounds {
+        max_chars: rules.max_diff_chars,
+        max_files: rules.max_files,
+        max_passes: rules.max_passes,
+        parts: jobs.of as usize,
+    };
     let division = passes::divide(diff, &prepare::candidates(diff, &rules).map_err(bad_glob)?, &bounds);
+    let own = jobs.own.map_or_else(|| (0..division.passes.len()).collect(), |part| division.part(part));
     let (mut prepared, texts) =
-        prepare::prepare_passes(change.text.as_str(), diff, &rules, &division).map_err(bad_glob)?;
+        prepare::prepare_passes(change.text.as_str(), diff, &rules, &division.only(&own)).map_err(bad_glob)?;
     // What was scanned before is only searched for values that were learned since.
     let texts = texts.into_iter().map(|text| run.engine.redact_scanned_diff(Output::Prompt, text));
     let mut texts: Vec<Redacted> = texts.collect();
@@ -172,8 +193,8 @@ pub(super) async fn prepare(
     let anchors = prepared.anchors(diff);
     run.note(|progress| progress.coverage = prepared.report.coverage.clone());
     run.workdir.json(Artifact::Truncation, &prepared.report)?;
-    let passes = Passes::new(division, texts);
-    let shown = (0..passes.count()).map(|pass| passes.text(&prepared, pass));
+    let passes = Passes::new(division, own, texts);
+    let shown = (0..passes.own.len()).map(|pass| passes.text(&prepared, pass));
     run.workdir.json(Artifact::Anchors, prompt::cited(shown, &anchors).as_ref().unwrap_or(&anchors))?;
     run.events.emit(Event::DiffPrepared {
         final_chars: prepared.report.final_chars,

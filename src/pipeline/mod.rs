@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use crate::agent;
 use crate::cli::ReviewArgs;
 use crate::config::{Environment, Loaded};
-use crate::contracts::{AgentKind, Anchors, GateConfig, OnPartial, PolicyRecord, PolicySource, SkipCode, SkipReason};
+use crate::contracts::{
+    AgentKind, Anchors, GateConfig, OnPartial, PartOf, PolicyRecord, PolicySource, SkipCode, SkipReason,
+};
 use crate::error::Result;
 use crate::gitlab::MergeRequest;
+use crate::passes::Shard;
 use crate::prepare::Prepared;
 use crate::prompt::Issue;
 use crate::run::events::Event;
@@ -22,20 +25,24 @@ mod change;
 mod eyes;
 mod guards;
 mod look;
+mod merge;
 mod outcome;
+mod part;
 mod passes;
 mod source;
 mod talk;
 
 use asking::write_prompts;
 use caller::Caller;
-use change::{Change, prepare, redact};
+use change::{Change, Jobs, prepare, redact};
 use eyes::Sight;
 pub(crate) use eyes::offered;
 use look::{looker, second_look};
+pub use merge::{Folders, post_parts};
 pub use outcome::{conclude, post_again};
 use outcome::{finish, plan, post, report, validate};
 pub(crate) use outcome::{write_outcome, write_reports};
+use part::Part;
 pub(crate) use source::client_config;
 use source::{Seen, connect, fetch, issues};
 use talk::Terms;
@@ -50,11 +57,18 @@ pub struct Request {
     pub current: PathBuf,
     /// Go as far as the prompt, as `doctor` does: nothing is paid for and nothing written to GitLab.
     pub rehearsal: bool,
+    /// Review only this part of the change, and leave it to another job to post.
+    pub shard: Option<Shard>,
 }
 
 impl Request {
     /// Whether this run may write to GitLab.
     fn posts(&self) -> bool {
+        self.is_for_gitlab() && self.shard.is_none()
+    }
+
+    /// Whether what it finds is written to GitLab, by this run or by the one that posts the parts.
+    fn is_for_gitlab(&self) -> bool {
         let config = &self.loaded.config;
         config.mode.ci && config.gitlab.enabled && !self.args.no_post && !self.args.dry_run
     }
@@ -87,13 +101,20 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     }
     let gitlab = connect(run, request)?;
     let (fetched, seen) = fetch(run, request, gitlab.as_ref()).await?;
+    let part = Part::of(request, gitlab.as_ref(), seen.as_ref())?;
     guards::watch(run, request, &fetched).await?;
     let change = redact(run, request, fetched)?;
     let diff = change.diff()?;
-    let (prepared, anchors, passes) = prepare(run, request, &change, &diff).await?;
-    let prior = talk::earlier(run, request, gitlab.as_ref(), seen.as_ref()).await?;
+    let (prepared, anchors, passes) = prepare(run, request, &change, &diff, Jobs::of(request.shard)).await?;
     let terms = talk::terms(run, request, agent, &change, seen.as_ref());
+    if let Some(part) = part.as_ref().filter(|_| passes.own.is_empty()) {
+        return part.is_empty(run, &change, &terms);
+    }
+    let prior = talk::earlier(run, request, gitlab.as_ref(), seen.as_ref()).await?;
     let decision = talk::decide(run, request, (&change, &terms), (&diff, &prepared), (&prior, seen.as_ref()))?;
+    if let Some(part) = part.as_ref().filter(|_| decision.should_skip) {
+        return part.skipped(run, &change, &terms, &passes.own, decision.reasons);
+    }
     if decision.should_skip {
         return talk::skipped(run, request, gitlab.as_ref(), seen.as_ref(), &decision).await;
     }
@@ -109,6 +130,9 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         sight: sight.as_ref(),
     };
     if let Some(claim) = talk::unfinished(run, request, &change, &terms, &prior) {
+        if let Some(part) = &part {
+            return part.is_told(run, &change, &terms, &passes.own);
+        }
         return finish(run, request, gitlab.as_ref(), claim, &diff, &about, terms).await;
     }
     let prompts = write_prompts(run, request, agent, &passes, &diff, &about)?;
@@ -119,13 +143,24 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     let caller = Caller::new(run, request, agent, sight.as_ref());
     let asked = passes::ask(&caller, agent, &prompts, &passes, &prepared.shown(&diff), &change).await?;
     let settled = passes::settle(run, &diff, &passes, &asked, prepared.clone())?;
+    let lost = asked.lost.clone();
     let about = About { prepared: &settled, ..about };
     let mut reviewed = validate(&caller, agent, asked, &diff, &about)?;
     let open = talk::outdated(request, &prior, &diff);
+    let open = match &part {
+        Some(part) => part.own_threads(open, &diff, &passes),
+        None => open,
+    };
     let fixed = second_look(&caller, looker(request, agent), &mut reviewed, &open, &diff, &about).await?;
-    let plan = plan(run, request, &reviewed, &diff, &about, Terms { fixed, ..terms }, None)?;
+    if let Some(part) = &part {
+        let left = part.leave(run, (&change, &terms), &passes, &lost, &reviewed, fixed)?;
+        report(run, reviewed, None, &about, &left)?;
+        return left;
+    }
+    let terms = Terms { fixed, complete: terms.complete && lost.is_empty(), ..terms };
+    let plan = plan(run, request, &reviewed, &diff, &about, terms, None)?;
     let posted = post(run, request, gitlab.as_ref(), &plan).await;
-    report(run, reviewed, plan, &about, &posted)?;
+    report(run, reviewed, Some(plan), &about, &posted)?;
     posted.map(|_| ())
 }
 
@@ -182,8 +217,10 @@ fn configure(run: &Run, request: &Request) -> AgentKind {
         });
     }
     run.note(|progress| {
-        progress.fail_on = config.gate.fail_on;
+        // A part is judged together with the others, by the job that posts.
+        progress.fail_on = config.gate.fail_on.filter(|_| request.shard.is_none());
         progress.on_partial = request.gate().on_partial;
+        progress.part = request.shard.map(|shard| PartOf { part: shard.part(), of: shard.of() });
     });
     let (agent, source) = match config.agent.agent {
         Some(agent) => (agent, loaded.sources.get("agent.agent").map_or("default", |source| source.kind())),

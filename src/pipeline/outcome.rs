@@ -74,18 +74,22 @@ pub(super) fn validate(
 
 /// Writes the review down as it stands, with what it has cost so far.
 pub(super) fn record(caller: &Caller<'_>, reviewed: &mut Reviewed) -> Result<()> {
-    let run = caller.run;
     let (calls, usage) = (caller.calls(), caller.usage());
     reviewed.review.meta.calls.clone_from(&calls);
     reviewed.review.meta.token_usage.clone_from(&usage);
     reviewed.run.calls = calls;
-    reviewed.run.token_usage.clone_from(&usage);
+    reviewed.run.token_usage = usage;
+    keep(caller.run, reviewed)
+}
+
+/// Writes the review down as it stands.
+pub(super) fn keep(run: &Run, reviewed: &Reviewed) -> Result<()> {
     run.workdir.json(Artifact::AgentRun, &reviewed.run)?;
     run.workdir.json(Artifact::Validation, &reviewed.validation)?;
     run.workdir.json(Artifact::Review, &reviewed.review)?;
     run.note(|progress| {
         progress.reviewed = true;
-        progress.token_usage = Some(usage);
+        progress.token_usage = Some(reviewed.run.token_usage.clone());
         progress.counts = count(&reviewed.review, &reviewed.validation);
         progress.worst = worst(&reviewed.review);
     });
@@ -145,7 +149,7 @@ pub(super) async fn finish(
     });
     let plan = plan(run, request, &reviewed, diff, about, terms, Some(claim))?;
     let posted = post(run, request, gitlab, &plan).await;
-    report(run, reviewed, plan, about, &posted)?;
+    report(run, reviewed, Some(plan), about, &posted)?;
     posted
 }
 
@@ -281,7 +285,7 @@ pub(super) async fn send_plan(run: &Run, client: &Client, plan: &PostPlan) -> Re
 pub(super) fn report(
     run: &Run,
     reviewed: Reviewed,
-    plan: PostPlan,
+    plan: Option<PostPlan>,
     about: &About<'_>,
     posted: &Result<()>,
 ) -> Result<()> {
@@ -295,7 +299,7 @@ pub(super) fn report(
         truncation: about.prepared.report.clone(),
         redaction: about.change.redaction.clone(),
         validation: reviewed.validation,
-        plan: Some(plan),
+        plan,
         post: run.workdir.read_json(Artifact::PostResults)?,
         events: String::from_utf8_lossy(&events).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         conversation: run.workdir.read_json(Artifact::Conversation).unwrap_or_default(),
@@ -357,10 +361,10 @@ pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
         return Ok(());
     }
     let plan: PostPlan = run.workdir.read_json(Artifact::PostPlan)?.ok_or_else(|| {
-        Error::GitlabPost(
-            Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display()))
-                .help("run `diffsan --ci --no-post` first, or name the workdir of a finished review"),
-        )
+        Error::GitlabPost(Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display())).help(
+            "run `diffsan --ci --no-post` first, or name the workdir of a finished review; the parts of one are \
+                     posted with `diffsan post --parts N`",
+        ))
     })?;
     let config = client_config(request)?;
     fits_the_job(&plan, &config)?;

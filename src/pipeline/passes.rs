@@ -13,40 +13,48 @@ use crate::contracts::{AgentKind, AgentReviewOutput, AgentRun, Timings};
 use crate::diff::Diff;
 use crate::error::{Error, Result};
 use crate::passes::{self, Division};
-use crate::prepare::Prepared;
+use crate::prepare::{Loss, Prepared};
 use crate::redact::Redacted;
 use crate::run::record::Run;
 use crate::run::workdir::{Artifact, Part};
 use crate::validate::Form;
 
-/// How a change is divided, and the diff of each pass.
+/// How a change is divided, and the diff of each pass that is asked for here.
 pub(super) struct Passes {
     pub(super) division: Division,
-    /// One for each of several passes; a single one shows the whole prepared diff.
+    /// The passes that are asked for here: all of them, or those of one part.
+    pub(super) own: Vec<usize>,
+    /// The diff of each of those; a single one shows the whole prepared diff.
     texts: Vec<Redacted>,
 }
 
 impl Passes {
-    pub(super) fn new(division: Division, texts: Vec<Redacted>) -> Self {
-        Self { division, texts: if texts.len() > 1 { texts } else { Vec::new() } }
+    pub(super) fn new(division: Division, own: Vec<usize>, texts: Vec<Redacted>) -> Self {
+        Self { division, own, texts }
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.texts.len().max(1)
+    /// What the pass at this place of those asked for here shows of the prepared diff.
+    pub(super) fn text<'t>(&'t self, prepared: &'t Prepared, at: usize) -> &'t str {
+        self.texts.get(at).map_or(&prepared.text, Redacted::as_str)
     }
 
-    /// What a pass shows of the prepared diff.
-    pub(super) fn text<'t>(&'t self, prepared: &'t Prepared, pass: usize) -> &'t str {
-        self.texts.get(pass).map_or(&prepared.text, Redacted::as_str)
+    /// How many there are in all.
+    pub(super) fn total(&self) -> usize {
+        self.division.passes.len()
     }
 
     /// Where the files of a pass go; a single one keeps the names it always had.
     pub(super) fn part(&self, pass: usize) -> Part {
-        match self.texts.len() {
+        match self.total() {
             0 | 1 => Part::Only,
-            _ => Part::Pass(u32::try_from(pass + 1).unwrap_or(u32::MAX)),
+            _ => Part::Pass(number(pass)),
         }
     }
+}
+
+/// A pass as people count it.
+pub(super) fn number(pass: usize) -> u32 {
+    u32::try_from(pass + 1).unwrap_or(u32::MAX)
 }
 
 /// Asks for the review of each pass.
@@ -65,12 +73,13 @@ pub(super) async fn ask(
         return Ok(asked);
     };
     let form = Form::review();
-    let jobs = prompts.iter().enumerate().map(|(pass, prompt)| -> Job<'_, Result<Answered<AgentReviewOutput>>> {
-        let question = Question { prompt, form: &form, attempts: caller.attempts(), part: passes.part(pass) };
+    let own = passes.own.iter().zip(prompts);
+    let jobs = own.map(|(pass, prompt)| -> Job<'_, Result<Answered<AgentReviewOutput>>> {
+        let question = Question { prompt, form: &form, attempts: caller.attempts(), part: passes.part(*pass) };
         Box::pin(async move { caller.ask(agent, &question).await })
     });
     let answers = some_at_once(jobs.collect(), at_once(caller)).await;
-    gather(caller.run, agent, answers)
+    gather(caller.run, agent, passes, answers)
 }
 
 /// Says what the failed passes held, and that nobody reviewed it.
@@ -83,7 +92,7 @@ pub(super) fn settle(
 ) -> Result<Prepared> {
     for pass in &asked.lost {
         if let Some(lost) = passes.division.passes.get(*pass) {
-            prepared.lose(diff, &lost.files, pass + 1);
+            prepared.lose(diff, &lost.files, Loss::Pass, &format!("pass {} failed", pass + 1));
         }
     }
     if !asked.lost.is_empty() {
@@ -136,13 +145,18 @@ async fn some_at_once<'a, T>(jobs: Vec<Job<'a, T>>, at_once: usize) -> Vec<T> {
 }
 
 /// One answer out of those that there are; none at all is the first failure.
-fn gather(run: &Run, agent: &Agent, answers: Vec<Result<Answered<AgentReviewOutput>>>) -> Result<Asked> {
-    let of = answers.len();
+fn gather(
+    run: &Run,
+    agent: &Agent,
+    passes: &Passes,
+    answers: Vec<Result<Answered<AgentReviewOutput>>>,
+) -> Result<Asked> {
+    let of = passes.total();
     let mut outputs = Vec::new();
     let mut lost = Vec::new();
     let mut failures: Vec<Error> = Vec::new();
     let mut record: Option<(AgentRun, Timings)> = None;
-    for (pass, answer) in answers.into_iter().enumerate() {
+    for (pass, answer) in passes.own.iter().copied().zip(answers) {
         match answer {
             Ok(answer) => {
                 outputs.push((pass + 1, answer.output));

@@ -20,7 +20,7 @@ pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
     }
     match client_config(request) {
         Ok(client) => Client::new(client, run.events.clone()).map(Some),
-        Err(error) if request.posts() => Err(error),
+        Err(error) if request.is_for_gitlab() => Err(error),
         Err(error) => {
             run.survive(&error);
             Ok(None)
@@ -66,7 +66,7 @@ pub(super) async fn fetch(run: &Run, request: &Request, gitlab: Option<&Client>)
     run.stage("fetch");
     let look = async {
         let Some(client) = gitlab else { return Ok(None) };
-        if request.posts() {
+        if request.is_for_gitlab() {
             client.check_token().await?;
         }
         Ok(Some(client.snapshot().await))
@@ -184,7 +184,7 @@ pub(super) struct Seen {
 pub(super) fn see(run: &Run, request: &Request, snapshot: Snapshot) -> Result<Seen> {
     let own_user = match snapshot.user {
         Ok(user) => Some(user.id),
-        Err(error) if request.posts() && error.is_unauthorized() => return Err(error),
+        Err(error) if request.is_for_gitlab() && error.is_unauthorized() => return Err(error),
         Err(error) => {
             // Own notes are still known by their signature.
             run.survive(&error);
@@ -226,7 +226,7 @@ pub(super) async fn issues(run: &Run, request: &Request, gitlab: Option<&Client>
 /// What posting cannot do without: a refusal that will stand ends the run before the agent is paid for.
 pub(super) fn needed<T>(run: &Run, request: &Request, read: Result<T>) -> Result<Option<T>> {
     match read {
-        Err(error) if request.posts() && !error.info(&run.engine).retryable => match error {
+        Err(error) if request.is_for_gitlab() && !error.info(&run.engine).retryable => match error {
             Error::GitlabPrior(failure) => Err(Error::GitlabPost(failure)),
             other => Err(other),
         },
@@ -238,7 +238,7 @@ pub(super) fn needed<T>(run: &Run, request: &Request, read: Result<T>) -> Result
 pub(super) fn survived<T>(run: &Run, request: &Request, read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
-        Err(error @ Error::GitlabAuth(_)) if request.posts() => Err(error),
+        Err(error @ Error::GitlabAuth(_)) if request.is_for_gitlab() => Err(error),
         Err(error) => {
             run.survive(&error);
             Ok(None)

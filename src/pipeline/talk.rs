@@ -29,6 +29,8 @@ pub(super) struct Terms {
     pub(super) complete: bool,
     /// Discussions whose fault the agent calls fixed.
     pub(super) fixed: Vec<String>,
+    /// The parts that there are, where some are missing.
+    pub(super) parts: Vec<u32>,
 }
 
 /// What earlier runs said in this merge request.
@@ -101,11 +103,24 @@ pub(super) fn terms(run: &Run, request: &Request, agent: AgentKind, change: &Cha
     let policy = policy_hash(parts.into_iter().chain(loaded.texts()));
     let progress = run.progress();
     let complete = progress.incomplete.is_none() && progress.unavailable.is_empty();
-    Terms { change: change.hash.clone(), policy, target, complete, fixed: Vec::new() }
+    Terms { change: change.hash.clone(), policy, target, complete, fixed: Vec::new(), parts: Vec::new() }
+}
+
+/// Whether a review is due, and that on record.
+pub(super) fn decide(
+    run: &Run,
+    request: &Request,
+    about: (&Change, &Terms),
+    shown: (&Diff<'_>, &Prepared),
+    seen: (&Prior, Option<&Seen>),
+) -> Result<SkipDecision> {
+    let decision = consider(run, request, about, shown, seen)?;
+    decided(run, &decision)?;
+    Ok(decision)
 }
 
 /// Whether a review is due.
-pub(super) fn decide(
+pub(super) fn consider(
     run: &Run,
     request: &Request,
     (change, terms): (&Change, &Terms),
@@ -146,14 +161,19 @@ pub(super) fn decide(
         let empty = decision.reasons.iter_mut().filter(|reason| reason.code == SkipCode::NoDiff);
         empty.for_each(|reason| reason.message = format!("{}: compared {words}", reason.message));
     }
-    run.workdir.json(Artifact::Skip, &decision)?;
+    Ok(decision)
+}
+
+/// Puts the decision on record.
+pub(super) fn decided(run: &Run, decision: &SkipDecision) -> Result<()> {
+    run.workdir.json(Artifact::Skip, decision)?;
     run.note(|progress| progress.skip_reasons = decision.reasons.clone());
     run.events.emit(Event::SkipDecided {
         should_skip: decision.should_skip,
         reasons: decision.reasons.clone(),
-        fingerprint: change.fingerprint.to_string(),
+        fingerprint: decision.fingerprint.to_string(),
     });
-    Ok(decision)
+    Ok(())
 }
 
 /// Ends a run that has nothing to review: the earlier verdict stands, and what overlapping runs left is cleared up.
@@ -194,7 +214,7 @@ pub(super) fn carry(run: &Run, carried: &CarriedReview) {
 
 /// A review of this very change, not wholly delivered: it is finished without asking an agent again.
 pub(super) fn unfinished(run: &Run, request: &Request, change: &Change, terms: &Terms, prior: &Prior) -> Option<Claim> {
-    if !request.posts() || !request.loaded.config.skip.skip_on_same_fingerprint {
+    if !request.is_for_gitlab() || !request.loaded.config.skip.skip_on_same_fingerprint {
         return None;
     }
     let winner = prior.seen.winner()?;
@@ -269,6 +289,7 @@ pub(super) fn claim(
         change: terms.change.clone(),
         policy: terms.policy.clone(),
         complete: terms.complete,
+        parts: terms.parts.clone(),
         coverage: about.prepared.report.coverage.clone(),
         guards: false,
         findings: story.findings.clone(),
@@ -284,7 +305,7 @@ pub(super) fn claim(
 /// Own threads that nobody answered and whose line is gone: the agent is asked whether their fault is.
 pub(super) fn outdated(request: &Request, prior: &Prior, diff: &Diff<'_>) -> Vec<OpenThread> {
     const MOST: usize = 30;
-    if !request.posts() || !request.loaded.config.gitlab.resolve_outdated || prior.seen.threads.is_empty() {
+    if !request.is_for_gitlab() || !request.loaded.config.gitlab.resolve_outdated || prior.seen.threads.is_empty() {
         return Vec::new();
     }
     let standing = Standing::of(diff);

@@ -20,9 +20,6 @@ use rank::{Rank, Sorter, Verdict};
 /// Most entries of a list in `truncation.json`; the totals stand beside the lists.
 pub const MAX_LISTED: usize = 500;
 
-/// Why hunks were not reviewed although they were shown.
-const FAILED_PASS: &str = "failed_pass";
-
 /// What to ignore, what to show first, and how much of it.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
@@ -62,8 +59,17 @@ pub enum Fate {
     Dropped(Limit),
     /// The agent is told that the file changed; there is no text to show.
     Binary,
-    /// The pass that showed it has no answer.
-    Failed,
+    /// The pass or the part that showed it has no answer.
+    Lost(Loss),
+    /// Another job reviews it.
+    Others,
+}
+
+/// What has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    Pass,
+    Part,
 }
 
 /// Which setting set a file aside.
@@ -100,8 +106,8 @@ impl Rules {
 
 /// Picks what the agent is shown, in one prompt. `text` is the redacted diff and `diff` its parse.
 pub fn prepare(text: &str, diff: &Diff<'_>, rules: &Rules) -> Result<Prepared, GlobError> {
-    let all = Pass { files: (0..diff.files.len()).collect(), cost: 0 };
-    let division = Division { passes: vec![all], left_out: Vec::new() };
+    let all = Pass { files: (0..diff.files.len()).collect(), ..Pass::default() };
+    let division = Division { passes: vec![all], ..Division::default() };
     let (prepared, texts) = prepare_passes(text, diff, rules, &division)?;
     Ok(Prepared { text: texts.concat(), ..prepared })
 }
@@ -158,6 +164,9 @@ pub fn prepare_passes(
     for index in &division.left_out {
         fates[*index].fill(Fate::Dropped(Limit::Passes));
     }
+    for index in &division.others {
+        fates[*index].fill(Fate::Others);
+    }
     for file in &fitted {
         fates[file.index] = file.fates(&diff.files[file.index]);
     }
@@ -191,8 +200,8 @@ fn ranked(diff: &Diff<'_>, rules: &Rules) -> Result<Ranked, GlobError> {
 }
 
 impl Prepared {
-    /// Says of files that the pass which showed them has no answer: they were not reviewed.
-    pub fn lose(&mut self, diff: &Diff<'_>, files: &[usize], pass: usize) {
+    /// Says of files that what showed them has no answer, and why: they were not reviewed.
+    pub fn lose(&mut self, diff: &Diff<'_>, files: &[usize], loss: Loss, why: &str) {
         let coverage = &mut self.report.coverage;
         for index in files {
             let (Some(fates), Some(file)) = (self.fates.get_mut(*index), diff.files.get(*index)) else { continue };
@@ -204,14 +213,14 @@ impl Prepared {
                     Fate::Cut { .. } => coverage.hunks_cut -= 1,
                     _ => continue,
                 }
-                *fate = Fate::Failed;
+                *fate = Fate::Lost(loss);
                 shown = true;
                 coverage.hunks_dropped += 1;
-                *coverage.reasons.entry(FAILED_PASS.to_owned()).or_default() += 1;
+                *coverage.reasons.entry(loss.key().to_owned()).or_default() += 1;
             }
             if shown {
                 if !is_listed {
-                    coverage.leave_out(file.path(), LeftOut::FailedPass);
+                    coverage.leave_out(file.path(), loss.left_out());
                 }
                 self.report.truncated = true;
                 self.report.items_total += 1;
@@ -220,7 +229,7 @@ impl Prepared {
                     self.report.items.push(TruncationItem {
                         kind: "file".into(),
                         path: Some(file.path().to_owned()),
-                        details: format!("Not reviewed: pass {pass} failed"),
+                        details: format!("Not reviewed: {why}"),
                     });
                 }
             }
@@ -308,11 +317,28 @@ impl Fate {
     /// Why something of the file was not reviewed.
     fn left_out(&self) -> Option<LeftOut> {
         match self {
-            Self::Sent => None,
+            Self::Sent | Self::Others => None,
             Self::Ignored(_) => Some(LeftOut::Ignored),
             Self::Binary => Some(LeftOut::Binary),
             Self::Cut { .. } | Self::Dropped(_) => Some(LeftOut::Limit),
-            Self::Failed => Some(LeftOut::FailedPass),
+            Self::Lost(loss) => Some(loss.left_out()),
+        }
+    }
+}
+
+impl Loss {
+    /// As the ledger counts it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Pass => "failed_pass",
+            Self::Part => "lost_part",
+        }
+    }
+
+    fn left_out(self) -> LeftOut {
+        match self {
+            Self::Pass => LeftOut::FailedPass,
+            Self::Part => LeftOut::LostPart,
         }
     }
 }
@@ -472,17 +498,19 @@ fn coverage(diff: &Diff<'_>, fates: &[Vec<Fate>]) -> Coverage {
             coverage.leave_out(file.path(), why);
         }
     }
+    // What other jobs review is in their ledgers.
     for fate in fates.iter().flatten() {
-        coverage.hunks_total += 1;
         let (counter, reason) = match fate {
             Fate::Sent => (&mut coverage.hunks_sent, None),
             Fate::Cut { .. } => (&mut coverage.hunks_cut, Some(Limit::Chars.key())),
             Fate::Ignored(why) => (&mut coverage.hunks_ignored, Some(why.key())),
             Fate::Dropped(limit) => (&mut coverage.hunks_dropped, Some(limit.key())),
             Fate::Binary => (&mut coverage.hunks_binary, Some("binary")),
-            Fate::Failed => (&mut coverage.hunks_dropped, Some(FAILED_PASS)),
+            Fate::Lost(loss) => (&mut coverage.hunks_dropped, Some(loss.key())),
+            Fate::Others => continue,
         };
         *counter += 1;
+        coverage.hunks_total += 1;
         match reason.map(|reason| (reason, coverage.reasons.get_mut(reason))) {
             None => {}
             Some((_, Some(count))) => *count += 1,

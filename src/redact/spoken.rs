@@ -7,15 +7,10 @@ use super::file_kind::FileKind;
 use super::names::{KEY_WORDS, SECRET_WORDS};
 use super::steps;
 
-/// What a sentence puts between a name and its value.
-const VERBS: [&[u8]; 22] = [
-    b"is: ",
-    b"is now ",
-    b"is now: ",
-    b"is still ",
-    b"is ",
-    b"was ",
-    b"will be ",
+/// What a sentence puts between a name and its value, in any text.
+const VERBS: [&[u8]; 7] = [b"is: ", b"is now ", b"is now: ", b"is still ", b"is ", b"was ", b"will be "];
+/// What says so only where people write for people.
+const PROSE_VERBS: [&[u8]; 15] = [
     b"set to ",
     b"= ",
     b"-> ",
@@ -46,6 +41,9 @@ impl Reader<'_> {
         }
         if !self.is_prose() {
             return None;
+        }
+        if let Some(verb) = PROSE_VERBS.iter().find(|verb| self.line[at..].starts_with(verb)) {
+            return self.said(at + verb.len());
         }
         if self.at(at) == b'(' && self.quote(at + 1).is_some() {
             return self.said(at + 1);

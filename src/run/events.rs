@@ -70,6 +70,10 @@ pub enum Event {
     ReviewValidated { findings: u64, truncated: bool, rejected: u64, unplaced: u64 },
     #[serde(rename = "review.looked")]
     ReviewLooked { agent: AgentKind, confirmed: bool, claims: u64, holds: u64, refuted: u64, trivial: u64 },
+    #[serde(rename = "part.left")]
+    PartLeft { part: u32, of: u32, passes: u64, lost: u64, signed: bool },
+    #[serde(rename = "parts.taken")]
+    PartsTaken { of: u32, taken: u64, lost: Vec<u32> },
     #[serde(rename = "post.plan_built")]
     PostPlanBuilt { discussions: u64, idempotent_summary: bool, repeated: u64 },
     #[serde(rename = "gitlab.post.summary")]
@@ -131,6 +135,7 @@ impl Event {
             | Self::Warning { .. }
             | Self::SkipAutoMergeUnknown { .. }
             | Self::GitlabRetry { .. } => Level::Warn,
+            Self::PartsTaken { lost, .. } if !lost.is_empty() => Level::Warn,
             Self::AgentAttempt { valid: false, .. } | Self::ReviewLooked { confirmed: false, .. } => Level::Warn,
             Self::StageStarted { .. } => Level::Debug,
             _ => Level::Info,
@@ -177,6 +182,9 @@ impl Event {
                 format!("the second look failed: {claims} finding(s) are not confirmed")
             }
             Self::ReviewLooked { claims, holds, .. } => format!("a second look: {holds} of {claims} finding(s) hold"),
+            Self::PartLeft { part, of, .. } => format!("part {part} of {of} is left for the job that posts"),
+            Self::PartsTaken { of, lost, .. } if lost.is_empty() => format!("all of {of} part(s) are there"),
+            Self::PartsTaken { of, lost, .. } => format!("{} of {of} part(s) are missing", lost.len()),
             Self::PostPlanBuilt { discussions, .. } => format!("{discussions} discussion(s) are planned"),
             Self::GitlabPostSummary { ok, .. } => {
                 format!("the summary note {}", if *ok { "is posted" } else { "could not be posted" })

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::Environment;
 use crate::contracts::{
-    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, GateStatus, OnPartial, PolicyRecord,
+    ContentElsewhere, ContextTotals, Coverage, ErrorInfo, Fingerprint, GateStatus, OnPartial, PartOf, PolicyRecord,
     PrivacyAudit, RunArtifacts, RunRecord, RunWeb, Severity, SkipReason, TokenUsage, VerdictCounts,
 };
 use crate::diff::git::tracked_in;
@@ -68,6 +68,8 @@ pub struct Progress {
     /// Files whose content is elsewhere (submodules, Git LFS), with the reason: nobody reviewed it.
     pub elsewhere: Vec<(String, String)>,
     pub on_partial: OnPartial,
+    /// It reviews one part of a change, and neither posts nor gates.
+    pub part: Option<PartOf>,
 }
 
 /// How to open the folder of a run.
@@ -222,6 +224,7 @@ impl Run {
             compared: progress.compared,
             policy: progress.policy,
             elsewhere: progress.elsewhere.into_iter().map(|(path, reason)| ContentElsewhere { path, reason }).collect(),
+            part: progress.part,
         }
     }
 
@@ -299,6 +302,7 @@ impl Run {
             compared: None,
             policy: None,
             elsewhere: Vec::new(),
+            part: None,
         }
     }
 }

@@ -13,6 +13,9 @@ use crate::run::record::hex;
 /// GitLab takes a million characters; the rest is for the marker's own words.
 const MOST_CHARS: usize = 990_000;
 
+/// No payload of a claim begins so: a signed document is never a claim, and the other way round.
+const DOCUMENT: &str = "document\0";
+
 /// What orders claims: the newest version, then the highest generation, then the complete one, then the first note.
 pub type Rank = (u64, u32, bool, Reverse<u64>);
 
@@ -76,6 +79,16 @@ impl Seal {
         Self { key: key.into(), about: format!("{project}!{mr_iid}\0") }
     }
 
+    /// Signs a document that another job of the same merge request is to believe.
+    pub fn sign_document(&self, text: &str) -> String {
+        self.sign(&format!("{DOCUMENT}{text}"))
+    }
+
+    /// Whether this token signed the document, for this merge request.
+    pub fn is_own_document(&self, text: &str, signature: &str) -> bool {
+        self.verify(&format!("{DOCUMENT}{text}"), signature)
+    }
+
     fn mac(&self, payload: &str) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
         mac.update(self.about.as_bytes());
@@ -122,6 +135,16 @@ mod tests {
         }
         let forged = Claim { delivered: true, ..claim() }.body("x", &Seal::new("guess", 12, 3));
         assert!(!Claim::read(&forged, &seal).expect("a claim").trusted);
+    }
+
+    #[test]
+    fn a_document_is_believed_only_as_it_was_signed_and_is_no_claim() {
+        let seal = Seal::new("secret", 12, 3);
+        let signature = seal.sign_document("text");
+        assert!(seal.is_own_document("text", &signature));
+        assert!(!seal.is_own_document("text.", &signature) && !seal.is_own_document("text", ""));
+        assert!(!Seal::new("secret", 12, 4).is_own_document("text", &signature));
+        assert!(!seal.verify("text", &signature) && !seal.is_own_document("text", &seal.sign("text")));
     }
 
     #[test]

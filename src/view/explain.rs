@@ -170,6 +170,10 @@ fn skip(code: SkipCode) -> Explanation {
         SkipCode::Author => ("The author is one of skip.skip_authors.", "Change skip.skip_authors."),
         SkipCode::Title => ("The title matches one of skip.skip_titles.", "Change the title, or skip.skip_titles."),
         SkipCode::Branch => ("The source branch matches one of skip.skip_branches.", "Change skip.skip_branches."),
+        SkipCode::EmptyPart => (
+            "The change is too small for that many parts: other parts review all of it, and this one cost nothing.",
+            "Nothing; the job that posts knows of it.",
+        ),
     };
     Explanation { code: code.name(), kind: "skip", meaning, what_to_do }
 }

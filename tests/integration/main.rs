@@ -29,6 +29,7 @@ mod gitlab_tls;
 mod hooks;
 mod local_reviews;
 mod next_steps;
+mod parts;
 mod pipelines;
 mod policy;
 mod posting;

@@ -68,7 +68,7 @@ impl Job {
     }
 
     /// Starts the binary, kills it with SIGKILL when GitLab holds its n-th request, and lets GitLab go on.
-    fn killed_at(&self, args: &[&str], n: usize, moment: Moment) {
+    pub(crate) fn killed_at(&self, args: &[&str], n: usize, moment: Moment) {
         let reached = self.gitlab.hold_at(n, moment);
         let mut child = self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         reached.recv_timeout(std::time::Duration::from_secs(60)).unwrap_or_else(|_| panic!("request {n} never came"));
@@ -122,7 +122,7 @@ fn range(path: &str, first: u32, last: u32, body: &str) -> Value {
     })
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

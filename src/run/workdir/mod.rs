@@ -17,11 +17,14 @@ use serde_json::Value;
 
 use crate::contracts::SCHEMA_VERSION;
 use crate::error::{Error, Failure, Result};
+use crate::passes::Shard;
 use crate::redact::{Engine, Output, Redacted, RedactedBytes};
 
 mod artifact;
+mod sealed;
 
 pub use artifact::{AgentFile, Artifact, Part};
+pub use sealed::unsealed;
 
 /// Ending of a file that is being written.
 const PARTIAL: &str = ".partial";
@@ -400,12 +403,13 @@ impl Workdir {
     /// Whether the folder is empty, an earlier run's, or has diffsan's own name: a change that commits files into
     /// `.diffsan` must not be able to stop its review.
     fn is_own(&self) -> bool {
-        if self.path.file_name() == Some(OsStr::new(".diffsan")) {
+        if has_own_name(&self.path) {
             return true;
         }
         let entries = rustix::fs::Dir::read_from(&self.dir).into_iter().flatten().flatten();
         let names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        let names: Vec<_> = names.iter().map(String::as_str).filter(|name| !matches!(*name, "." | "..")).collect();
+        let is_other = |name: &&str| !matches!(*name, "." | "..") && Shard::of_folder(name).is_none();
+        let names: Vec<_> = names.iter().map(String::as_str).filter(is_other).collect();
         let holds = |artifact: Artifact, key: &str| {
             let bytes = self.bytes_of(&artifact.file_name()).unwrap_or_default();
             let first = bytes.split(|byte| *byte == b'\n').next().filter(|_| artifact == Artifact::Events);
@@ -515,6 +519,13 @@ impl Forbidden {
         }
         Ok(())
     }
+}
+
+/// Whether a folder is diffsan's by its name: `.diffsan`, or the folder of a part in it.
+fn has_own_name(path: &Path) -> bool {
+    let own = Some(OsStr::new(".diffsan"));
+    let is_part = path.file_name().and_then(OsStr::to_str).is_some_and(|name| Shard::of_folder(name).is_some());
+    path.file_name() == own || is_part && path.parent().and_then(Path::file_name) == own
 }
 
 /// Resolves `.` and `..` by name alone.
