@@ -209,7 +209,7 @@ pub enum CheckCode {
     AnchorMismatch,
     /// It cites and quotes nothing in the diff.
     NotAnchored,
-    /// The id was malformed or taken; another was derived.
+    /// Of 0.1.0, which took ids that an agent gave: this one was malformed or taken.
     IdDerived,
     /// The second look disproved it.
     Refuted,

@@ -111,6 +111,8 @@ pub struct Claim {
     pub coverage: Coverage,
     /// Files of the change that guard the project, so that nothing passes on this review alone.
     pub guards: bool,
+    /// Digests of the blocks of changed lines that were reviewed as they stand in the change.
+    pub blocks: Vec<String>,
     /// What was found, and what earlier reviews found and still stands.
     pub findings: Vec<ClaimFinding>,
     /// Everything is where it belongs.

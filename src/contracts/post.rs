@@ -55,9 +55,12 @@ pub struct PostPlan {
     /// Own threads whose fault is gone, to be resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<PlannedResolve>,
+    /// Own threads that diffsan resolved and whose fault is back, to be opened again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reopen: Vec<PlannedResolve>,
 }
 
-/// An own thread that is to be resolved.
+/// An own thread that is to be resolved, or opened again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedResolve {
     /// Id of its finding.
@@ -168,6 +171,9 @@ pub struct PostResults {
     /// Own threads that were resolved because their fault is gone.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resolved: u32,
+    /// Own threads that were opened again because their fault is back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reopened: u32,
 }
 
 fn is_zero(count: &u32) -> bool {

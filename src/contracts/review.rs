@@ -19,7 +19,7 @@ pub struct AgentReviewOutput {
 /// One finding as the agent wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentFinding {
-    /// A name for this finding; diffsan derives one when it is absent.
+    /// Read and not used: diffsan derives its own ids.
     #[serde(default)]
     pub finding_id: Option<String>,
     /// How much harm it does.
@@ -148,7 +148,7 @@ pub struct ReviewOutput {
 /// One finding that holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Stable id: the agent's own, or `f-` and 12 hex digits derived without line numbers.
+    /// Stable id: `f-` and 12 hex digits, derived from file, category and the line's words, without line numbers.
     pub finding_id: String,
     /// How much harm it does.
     pub severity: Severity,

@@ -1,7 +1,7 @@
 //! Where the change comes from: a merge request's two commits, a branch on a laptop, or a file.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::git::{Git, GitError};
 use super::heal::{Healer, Trouble};
@@ -110,6 +110,40 @@ pub async fn ci(git: &Git, ci: &CiContext) -> Result<Fetched, Unavailable> {
     }
 }
 
+/// What a job would review, where no variable names its commits: HEAD against the base of a local review. What was
+/// assumed is noted.
+pub async fn assumed(git: &Git, target: Option<&str>, base: Option<&str>) -> Result<Fetched> {
+    let failed = |error: GitError| local_failure(&error);
+    let repository = Repository::open(git).await.map_err(failed)?;
+    let Some(head) = &repository.head else {
+        let failure = Failure::new("there is no commit yet, and no variable of a job names one");
+        return Err(Error::DiffFetch(failure.help("Commit first, or review without `--ci`.")));
+    };
+    let remote = target.map(|target| format!("refs/remotes/origin/{target}"));
+    let known = match &remote {
+        Some(remote) => resolve(git, remote).await.map_err(failed)?.map(|_| remote.as_str()),
+        None => None,
+    };
+    let (name, tip) = local_base(git, &repository, known.or(target).or(base)).await?;
+    let start = merge_base(git, head, &tip).await.map_err(failed)?.ok_or_else(|| no_common(&name))?;
+    let raw = compare(git, &start, head).await.map_err(failed)?;
+    let short = |id: &str| id.get(..12).unwrap_or(id).to_owned();
+    let note = format!(
+        "HEAD ({}) with {} ({}), where it left it, since no variable of a job names a commit; what is not committed is not \
+         part of it",
+        short(head),
+        name.trim_start_matches("refs/remotes/"),
+        short(&start)
+    );
+    let reference = DiffRef {
+        target_branch: Some(target.map_or(name, str::to_owned)),
+        source_branch: repository.branch.clone(),
+        base_sha: Some(start),
+        head_sha: Some(head.clone()),
+    };
+    Ok(Fetched { raw, source: from_git(reference), notes: vec![note] })
+}
+
 /// The change between two commits.
 async fn compare(git: &Git, base: &str, head: &str) -> Result<Vec<u8>, GitError> {
     let private = Private::beside(git, head).await?;
@@ -128,7 +162,7 @@ pub async fn local_in(git: &Git, what: &Local, scope: &Scope) -> Result<Fetched>
     let index = if scope.untracked { Some(index_with_untracked(git, &scope.paths).await?) } else { None };
     let with_index = index.as_ref().map(|index| git.clone().with_index(index));
     let git = with_index.as_ref().unwrap_or(git);
-    let paths = from_top(git, &scope.paths).await.map_err(failed)?;
+    let paths = from_top(git, &scope.paths).await?;
     let repository = Repository::open(git).await.map_err(failed)?;
     if let Local::Branch { base } = what {
         return branch(git, &repository, base.as_deref(), &paths).await;
@@ -250,23 +284,42 @@ pub(super) fn diff_command_below<'a>(commits: &[&'a str], paths: &[&'a str]) -> 
 }
 
 /// The paths as they are called from the repository's top.
-async fn from_top(git: &Git, paths: &[String]) -> Result<Vec<String>, GitError> {
+async fn from_top(git: &Git, paths: &[String]) -> Result<Vec<String>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let prefix = git.line(&["rev-parse", "--show-prefix"]).await?;
-    let plain = |path: &String| path.trim_start_matches("./").trim_end_matches('/').to_owned();
-    let full = |path: String| match path.as_str() {
-        "" | "." => {
-            if prefix.is_empty() {
-                "*".to_owned()
-            } else {
-                prefix.clone()
-            }
-        }
-        _ => format!("{prefix}{path}"),
+    let failed = |error: GitError| local_failure(&error);
+    let prefix = git.line(&["rev-parse", "--show-prefix"]).await.map_err(failed)?;
+    let top = git.line(&["rev-parse", "--show-toplevel"]).await.map_err(failed)?;
+    let called = |path: &String| {
+        below_top(&top, &prefix, path).ok_or_else(|| {
+            Error::Config(
+                Failure::new(format!("the path {path} lies outside the repository {top}"))
+                    .with("path", path.as_str())
+                    .help("name files or folders of this repository after `--`"),
+            )
+        })
     };
-    Ok(paths.iter().map(plain).map(full).collect())
+    paths.iter().map(called).collect()
+}
+
+/// A path that was named in the folder `prefix`, as it is called from the top; none where it leads out of the repository.
+fn below_top(top: &str, prefix: &str, path: &str) -> Option<String> {
+    let full = Path::new(top).join(prefix).join(path);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in full.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    let above = Path::new(top).components().filter(|part| matches!(part, Component::Normal(_))).count();
+    let inside = Path::new("/").join(parts.iter().collect::<PathBuf>()).starts_with(top);
+    let rest = parts.get(above..)?.join("/");
+    inside.then(|| if rest.is_empty() { "*".to_owned() } else { rest })
 }
 
 /// A copy of the index that knows the untracked files by name: git then compares them too, and the repository's own
@@ -370,10 +423,7 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>, paths: &
     let (base_name, base) = local_base(git, repository, base).await?;
     let start = match &repository.head {
         None => base,
-        Some(head) => merge_base(git, head, &base).await.map_err(failed)?.ok_or_else(|| {
-            let failure = Failure::new(format!("this branch and its base `{base_name}` have no commit in common"));
-            Error::DiffFetch(failure.help("In a shallow clone, `git fetch --unshallow` gets the missing history."))
-        })?,
+        Some(head) => merge_base(git, head, &base).await.map_err(failed)?.ok_or_else(|| no_common(&base_name))?,
     };
     let private = Private::beside(git, &start).await.map_err(failed)?;
     // Without a working tree the branch itself is all there is.
@@ -390,6 +440,11 @@ async fn branch(git: &Git, repository: &Repository, base: Option<&str>, paths: &
         head_sha: head.map(str::to_owned),
     };
     Ok(Fetched { raw, source: from_git(reference), notes: Vec::new() })
+}
+
+fn no_common(base: &str) -> Error {
+    let failure = Failure::new(format!("this branch and its base `{base}` have no commit in common"));
+    Error::DiffFetch(failure.help("In a shallow clone, `git fetch --unshallow` gets the missing history."))
 }
 
 /// The name and commit of the base of a local review.
@@ -460,6 +515,27 @@ fn local_failure(error: &GitError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_called_from_the_top_or_lies_outside() {
+        for (prefix, path, want) in [
+            ("", "src", Some("src")),
+            ("", "./src/", Some("src")),
+            ("", ".", Some("*")),
+            ("docs/", "x.md", Some("docs/x.md")),
+            ("docs/", ".", Some("docs")),
+            ("docs/", "../src", Some("src")),
+            ("docs/", "..", Some("*")),
+            ("docs/", "*.md", Some("docs/*.md")),
+            ("docs/", "/home/me/repo/src/a.py", Some("src/a.py")),
+            ("docs/", "../..", None),
+            ("docs/", "../../repository", None),
+            ("", "/etc", None),
+            ("", "../../../../../..", None),
+        ] {
+            assert_eq!(below_top("/home/me/repo", prefix, path).as_deref(), want, "{prefix} {path}");
+        }
+    }
 
     #[test]
     fn only_a_full_id_that_is_not_all_zeros_is_a_commit() {

@@ -144,47 +144,6 @@ pub struct Version {
     pub state: String,
 }
 
-/// A comment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    pub id: u64,
-    pub body: String,
-    /// `None` where GitLab does not say.
-    pub author_id: Option<u64>,
-    /// Written by GitLab itself.
-    pub system: bool,
-    /// Only members see it.
-    pub internal: bool,
-    pub created_at: String,
-    /// `DiffNote`, `DiscussionNote`; `None` for a plain note.
-    pub kind: Option<String>,
-    pub resolvable: bool,
-    pub resolved: bool,
-    pub resolved_by: Option<u64>,
-    pub position: Option<NotePosition>,
-}
-
-/// Where a comment stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NotePosition {
-    /// `text`, `file` or `image`.
-    pub position_type: String,
-    pub head_sha: Option<String>,
-    pub old_path: Option<String>,
-    pub new_path: Option<String>,
-    pub old_line: Option<u32>,
-    pub new_line: Option<u32>,
-    /// It stands on more than one line.
-    pub range: bool,
-}
-
-/// A thread of comments; a plain note is a thread of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Discussion {
-    pub id: String,
-    pub notes: Vec<Note>,
-}
-
 /// What GitLab has of the merge request: each read fails on its own.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -367,6 +326,7 @@ impl Client {
     async fn all_pages<T: DeserializeOwned>(&self, request: Request, per_page: u32) -> Result<Pages<T>, Trouble> {
         let mut rows = Vec::new();
         let mut page = 1;
+        let mut total = None;
         for _ in 0..MOST_PAGES {
             let mut request = request.clone();
             request.query.push(("page", page.to_string()));
@@ -375,9 +335,13 @@ impl Client {
             let mut more: Vec<T> = answer.json()?;
             let next = next_page(&answer, page, more.is_empty());
             rows.append(&mut more);
+            let first = *total.get_or_insert(answer.total);
             match next {
                 Some(next) => page = next,
-                None => return Ok(Pages { rows, total: answer.total }),
+                None => {
+                    let shifted = first.zip(answer.total).is_some_and(|(first, last)| first != last);
+                    return Ok(Pages { rows, shifted });
+                }
             }
         }
         Err(Trouble::unreadable(format!("the list has more than {MOST_PAGES} pages")))
@@ -396,8 +360,8 @@ fn next_page(answer: &Answer, page: u32, empty: bool) -> Option<u32> {
 /// All pages of a list.
 struct Pages<T> {
     rows: Vec<T>,
-    /// How many rows GitLab says there are, some of which this user may not see.
-    total: Option<usize>,
+    /// GitLab counted other rows on the last page than on the first: somebody wrote or deleted in between.
+    shifted: bool,
 }
 
 /// The API's root of a GitLab that is named by its site or by its API.

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::http::{Answer, Fate, Request};
-use super::{Attempts, Client, Discussion, Note, PER_PAGE, Posted, SWALLOWED, Trouble, wire};
+use super::{Attempts, Client, PER_PAGE, Posted, SWALLOWED, Trouble, wire};
 use crate::contracts::Position;
 use crate::error::Result;
 use crate::post::sanitize::Sanitised;
@@ -30,13 +30,13 @@ pub struct DraftNote {
 
 impl Client {
     /// Every note, oldest first, system notes included.
-    pub async fn notes(&self) -> Result<Vec<Note>> {
+    pub async fn notes(&self) -> Result<Vec<NoteView>> {
         let what = format!("read the notes of {}", self.name());
         self.all_notes().await.map(|(notes, _)| notes).map_err(|trouble| self.read_error(&what, &trouble))
     }
 
-    /// Every discussion, oldest first.
-    pub async fn discussions(&self) -> Result<Vec<Discussion>> {
+    /// Every note with its discussion, oldest discussion first.
+    pub async fn discussions(&self) -> Result<Vec<NoteView>> {
         let what = format!("read the discussions of {}", self.name());
         self.all_discussions().await.map(|(rows, _)| rows).map_err(|trouble| self.read_error(&what, &trouble))
     }
@@ -45,11 +45,7 @@ impl Client {
     /// which belong together.
     pub async fn listing(&self) -> Result<Listing, Trouble> {
         let trouble = match self.all_discussions().await {
-            Ok((rows, broken)) => {
-                let notes =
-                    rows.iter().flat_map(|row| row.notes.iter().map(|note| view(note, Some(&row.id)))).collect();
-                return Ok(Listing { notes, unread: unread(broken, "discussion") });
-            }
+            Ok((notes, broken)) => return Ok(Listing { notes, unread: unread(broken, "discussion") }),
             Err(trouble) => trouble,
         };
         if matches!(trouble.status, Some(401 | 403)) || trouble.fate == Fate::Unreachable {
@@ -59,16 +55,13 @@ impl Client {
         let (notes, broken) = self.all_notes().await.map_err(|other| trouble.and(&other.reason()))?;
         let mut unread = unread(broken, "note");
         unread.push(format!("the discussions could not be listed ({why}), so that answers cannot be told"));
-        Ok(Listing { notes: notes.iter().map(|note| view(note, None)).collect(), unread })
+        Ok(Listing { notes, unread })
     }
 
     /// One discussion; `None` when it is gone.
     pub async fn discussion(&self, id: &str) -> Result<Option<Vec<NoteView>>, Trouble> {
         match self.http.send(&Request::get(self.discussion_path(id)), &mut self.attempts()).await {
-            Ok(answer) => {
-                let row = super::Discussion::from(answer.json::<wire::Discussion>()?);
-                Ok(Some(row.notes.iter().map(|note| view(note, Some(&row.id))).collect()))
-            }
+            Ok(answer) => Ok(Some(answer.json::<wire::Discussion>()?.notes())),
             Err(trouble) if trouble.status == Some(404) => Ok(None),
             Err(trouble) => Err(trouble),
         }
@@ -170,28 +163,24 @@ impl Client {
         self.path(&format!("/discussions/{}", utf8_percent_encode(id, NON_ALPHANUMERIC)))
     }
 
-    async fn all_notes(&self) -> Result<(Vec<Note>, usize), Trouble> {
+    async fn all_notes(&self) -> Result<(Vec<NoteView>, usize), Trouble> {
         let mut request = Request::get(self.path("/notes"));
         request.query = vec![("sort", "asc".into()), ("order_by", "created_at".into())];
-        self.whole::<wire::Note>(&request)
-            .await
-            .map(|(rows, broken)| (rows.into_iter().map(Note::from).collect(), broken))
+        let (rows, broken) = self.whole::<wire::Note>(&request).await?;
+        Ok((rows.into_iter().map(NoteView::from).collect(), broken))
     }
 
-    async fn all_discussions(&self) -> Result<(Vec<Discussion>, usize), Trouble> {
-        let rows = self.whole::<wire::Discussion>(&Request::get(self.path("/discussions"))).await;
-        rows.map(|(rows, broken)| (rows.into_iter().map(Discussion::from).collect(), broken))
+    async fn all_discussions(&self) -> Result<(Vec<NoteView>, usize), Trouble> {
+        let (rows, broken) = self.whole::<wire::Discussion>(&Request::get(self.path("/discussions"))).await?;
+        Ok((rows.into_iter().flat_map(wire::Discussion::notes).collect(), broken))
     }
 
-    /// Every row that can be read, and how many cannot. Pages shift while others write, so a list that is shorter than
-    /// GitLab says is read once more; rows that this user may not see are missing both times.
+    /// Every row that can be read, and how many cannot. Pages shift while others write, so a list that changed while it
+    /// was read is read once more. That it has fewer rows than GitLab counts says nothing: this user may not see all.
     async fn whole<T: serde::de::DeserializeOwned>(&self, request: &Request) -> Result<(Vec<T>, usize), Trouble> {
         let mut pages = self.all_pages::<wire::Row<T>>(request.clone(), PER_PAGE).await?;
-        if pages.total.is_some_and(|total| total > pages.rows.len()) {
-            let again = self.all_pages::<wire::Row<T>>(request.clone(), PER_PAGE).await?;
-            if again.rows.len() >= pages.rows.len() {
-                pages = again;
-            }
+        if pages.shifted {
+            pages = self.all_pages::<wire::Row<T>>(request.clone(), PER_PAGE).await?;
         }
         let all = pages.rows.len();
         let rows: Vec<T> = pages.rows.into_iter().filter_map(wire::Row::read).collect();
@@ -220,22 +209,4 @@ fn stored_note(answer: &Answer) -> Result<Posted, Trouble> {
         return Err(Trouble::unreadable("GitLab's answer has no note in it"));
     }
     Ok(Posted { status: Some(answer.status), note_id: note.id, discussion_id: None, kind: note.kind })
-}
-
-fn view(note: &Note, discussion: Option<&str>) -> NoteView {
-    let position = note.position.as_ref();
-    NoteView {
-        id: note.id,
-        body: note.body.clone(),
-        author_id: note.author_id,
-        system: note.system,
-        internal: note.internal,
-        created_at: note.created_at.clone(),
-        discussion_id: discussion.map(str::to_owned),
-        path: position.and_then(|position| position.new_path.clone().or(position.old_path.clone())),
-        line: position.and_then(|position| position.new_line.or(position.old_line)),
-        head_sha: position.and_then(|position| position.head_sha.clone()),
-        resolved: note.resolved,
-        resolved_by: note.resolved_by,
-    }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
+use crate::threads::NoteView;
+
 /// `null` where GitLab has nothing to say.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
@@ -180,10 +182,6 @@ pub(super) struct Note {
     system: bool,
     #[serde(default, deserialize_with = "or_default")]
     created_at: String,
-    #[serde(default, rename = "type")]
-    kind: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    resolvable: bool,
     #[serde(default, deserialize_with = "or_default")]
     resolved: bool,
     #[serde(default)]
@@ -197,20 +195,13 @@ pub(super) struct Note {
     confidential: bool,
 }
 
-impl Note {
-    /// Only members may read it.
-    pub(super) fn is_internal(&self) -> bool {
-        self.internal || self.confidential
-    }
-}
-
 #[derive(Deserialize)]
 struct Author {
     #[serde(default)]
     id: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct NotePosition {
     #[serde(default, deserialize_with = "or_default")]
     position_type: String,
@@ -224,12 +215,11 @@ pub(super) struct NotePosition {
     old_line: Option<u32>,
     #[serde(default)]
     new_line: Option<u32>,
-    #[serde(default)]
-    line_range: Option<serde::de::IgnoredAny>,
 }
 
-impl From<Note> for super::Note {
+impl From<Note> for NoteView {
     fn from(wire: Note) -> Self {
+        let position = wire.position.unwrap_or_default();
         Self {
             id: wire.id,
             body: wire.body,
@@ -237,19 +227,12 @@ impl From<Note> for super::Note {
             system: wire.system,
             internal: wire.internal || wire.confidential,
             created_at: wire.created_at,
-            kind: wire.kind,
-            resolvable: wire.resolvable,
+            discussion_id: None,
+            path: position.new_path.or(position.old_path),
+            line: position.new_line.or(position.old_line),
+            head_sha: position.head_sha,
             resolved: wire.resolved,
             resolved_by: wire.resolved_by.and_then(|user| user.id),
-            position: wire.position.map(|position| super::NotePosition {
-                position_type: position.position_type,
-                head_sha: position.head_sha,
-                old_path: position.old_path,
-                new_path: position.new_path,
-                old_line: position.old_line,
-                new_line: position.new_line,
-                range: position.line_range.is_some(),
-            }),
         }
     }
 }
@@ -261,10 +244,12 @@ pub(super) struct Discussion {
     notes: Vec<Note>,
 }
 
-impl From<Discussion> for super::Discussion {
-    fn from(wire: Discussion) -> Self {
-        let public = wire.notes.into_iter().filter(|note| !note.is_internal());
-        Self { id: wire.id, notes: public.map(super::Note::from).collect() }
+impl Discussion {
+    /// Its notes, internal ones too: an answer is an answer, whoever may read it.
+    pub(super) fn notes(self) -> Vec<NoteView> {
+        let id = self.id;
+        let inside = |note| NoteView { discussion_id: Some(id.clone()), ..NoteView::from(note) };
+        self.notes.into_iter().map(inside).collect()
     }
 }
 

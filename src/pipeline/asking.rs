@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::passes::Passes;
-use super::{About, Change, Request, chars, look};
+use super::{About, Change, Request, chars, look, talk};
 use crate::agent::{self, builtin};
 use crate::config::{self, Loaded};
 use crate::contracts::{
@@ -123,6 +123,7 @@ fn write_prompt(
     let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
     let (title, description) = (title.map(clean), description.map(clean));
     let (digest, truncation) = (cleaned(run, &about.prior.digest), cleaned(run, &about.prepared.report));
+    let since = cleaned(run, &talk::since(about, diff));
     let instructions = clean(loaded.instructions.as_deref().unwrap_or_default());
     let template = loaded.template.as_deref().map(clean);
     let issues: Vec<prompt::Issue> = about
@@ -156,6 +157,7 @@ fn write_prompt(
         description: description.as_deref(),
         issues: &issues,
         digest: &digest,
+        since: &since,
         fingerprint: &about.change.fingerprint,
         diff: text,
         anchors: about.anchors,

@@ -50,10 +50,15 @@ fn broken(what: &str) -> Error {
     )
 }
 
+/// The fingerprint of a diff as it came.
+pub(super) fn fingerprint(raw: &[u8]) -> Fingerprint {
+    Fingerprint { algo: "sha256".into(), value: hex(&Sha256::digest(raw)) }
+}
+
 pub(super) fn redact(run: &Run, request: &Request, fetched: Fetched) -> Result<Change> {
     run.stage("redact");
     let Fetched { raw, source, .. } = fetched;
-    let fingerprint = Fingerprint { algo: "sha256".into(), value: hex(&Sha256::digest(&raw)) };
+    let fingerprint = fingerprint(&raw);
     run.note(|progress| progress.fingerprint = Some(fingerprint.clone()));
     // A diff that does not add up must not be shown as one, so it is read before anything is kept of it.
     let parsed = Diff::parse(&raw);
@@ -147,6 +152,7 @@ pub(super) async fn prepare(
     change: &Change,
     diff: &Diff<'_>,
     jobs: Jobs,
+    reviewed: &[String],
 ) -> Result<(Prepared, Anchors, Passes)> {
     run.stage("prepare");
     let config = &request.loaded.config;
@@ -163,7 +169,10 @@ pub(super) async fn prepare(
         }
         _ => BTreeMap::new(),
     };
-    let rules = Rules::new(&config.limits, &config.truncation, marks);
+    let rules = Rules {
+        reviewed: crate::threads::old_hunks(diff, reviewed),
+        ..Rules::new(&config.limits, &config.truncation, marks)
+    };
     let bad_glob = |error: prepare::GlobError| {
         request.loaded.invalid("truncation.ignore_globs", &error.to_string(), "fix or remove the glob")
     };

@@ -43,7 +43,7 @@ pub async fn post_parts(run: &Run, request: &Request, folders: &Folders) -> Resu
     guards::watch(run, request, &fetched).await?;
     let change = redact(run, request, fetched)?;
     let diff = change.diff()?;
-    let (prepared, anchors, passes) = prepare(run, request, &change, &diff, Jobs { of, own: None }).await?;
+    let (prepared, anchors, passes) = prepare(run, request, &change, &diff, Jobs { of, own: None }, &[]).await?;
     let terms = talk::terms(run, request, agent, &change, seen.as_ref());
     let expected = Expected { change: &change, terms: &terms, passes: &passes, of, seal: seal.as_ref() };
     let parts = expected.judge(found)?;
@@ -61,6 +61,7 @@ pub async fn post_parts(run: &Run, request: &Request, folders: &Folders) -> Resu
         prepared: &settled,
         anchors: &anchors,
         prior: &prior,
+        reviewed: talk::reviewed(&prior, &terms),
         seen: seen.as_ref(),
         issues: &[],
         sight: None,

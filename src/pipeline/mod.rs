@@ -19,6 +19,7 @@ use crate::run::workdir::Artifact;
 use crate::threads::digest::Prior;
 use crate::view;
 
+mod again;
 mod asking;
 mod caller;
 mod change;
@@ -32,6 +33,7 @@ mod passes;
 mod source;
 mod talk;
 
+pub use again::post_again;
 use asking::write_prompts;
 use caller::Caller;
 use change::{Change, Jobs, prepare, redact};
@@ -39,7 +41,7 @@ use eyes::Sight;
 pub(crate) use eyes::offered;
 use look::{looker, second_look};
 pub use merge::{Folders, post_parts};
-pub use outcome::{conclude, post_again};
+pub use outcome::conclude;
 use outcome::{finish, plan, post, report, validate};
 pub(crate) use outcome::{write_outcome, write_reports};
 use part::Part;
@@ -84,6 +86,13 @@ impl Request {
         }
     }
 
+    /// Somebody tries a job's command where there is no job: nothing names a commit or a merge request.
+    fn is_tried_out(&self) -> bool {
+        let (config, ci) = (&self.loaded.config, &self.loaded.ci);
+        let named = ci.commit_sha.is_some() || ci.source_branch_sha.is_some() || ci.mr_iid.is_some();
+        config.mode.ci && !ci.is_gitlab && !named && config.gitlab.mr_iid.is_none() && self.args.diff_file.is_none()
+    }
+
     /// A pipeline of the default branch has nothing to review, but the widget of merge requests compares with it.
     fn is_baseline(&self) -> bool {
         let (config, ci) = (&self.loaded.config, &self.loaded.ci);
@@ -105,12 +114,15 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
     guards::watch(run, request, &fetched).await?;
     let change = redact(run, request, fetched)?;
     let diff = change.diff()?;
-    let (prepared, anchors, passes) = prepare(run, request, &change, &diff, Jobs::of(request.shard)).await?;
+    let prior = talk::earlier(run, request, gitlab.as_ref(), seen.as_ref()).await?;
     let terms = talk::terms(run, request, agent, &change, seen.as_ref());
+    let known = talk::reviewed(&prior, &terms);
+    // The parts of a change are the same whatever was said before.
+    let cut_first = if part.is_some() { &[] } else { known };
+    let (prepared, anchors, passes) = prepare(run, request, &change, &diff, Jobs::of(request.shard), cut_first).await?;
     if let Some(part) = part.as_ref().filter(|_| passes.own.is_empty()) {
         return part.is_empty(run, &change, &terms);
     }
-    let prior = talk::earlier(run, request, gitlab.as_ref(), seen.as_ref()).await?;
     let decision = talk::decide(run, request, (&change, &terms), (&diff, &prepared), (&prior, seen.as_ref()))?;
     if let Some(part) = part.as_ref().filter(|_| decision.should_skip) {
         return part.skipped(run, &change, &terms, &passes.own, decision.reasons);
@@ -125,6 +137,7 @@ pub async fn review(run: &Run, request: &Request) -> Result<()> {
         prepared: &prepared,
         anchors: &anchors,
         prior: &prior,
+        reviewed: known,
         seen: seen.as_ref(),
         issues: &issues,
         sight: sight.as_ref(),
@@ -171,6 +184,8 @@ struct About<'a> {
     prepared: &'a Prepared,
     anchors: &'a Anchors,
     prior: &'a Prior,
+    /// Blocks of changed lines that an earlier review has seen.
+    reviewed: &'a [String],
     seen: Option<&'a Seen>,
     issues: &'a [Issue],
     /// What agents can read beyond the change.

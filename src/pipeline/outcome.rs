@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 use super::asking::Asked;
 use super::caller::Caller;
 use super::talk::{self, Terms};
-use super::{About, Request, client_config};
+use super::{About, Request};
 use crate::contracts::{
-    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
+    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, Validation, VerdictCounts,
 };
 use crate::diff::Diff;
-use crate::error::{Error, Failure, Result};
-use crate::gitlab::{Client, ClientConfig};
+use crate::error::{Error, Result};
+use crate::gitlab::Client;
 use crate::post::links::Links;
 use crate::post::plan::Job;
 use crate::post::position::Refs;
@@ -221,7 +221,7 @@ pub(super) fn plan(
         policy: progress.policy.as_ref(),
         elsewhere: &progress.elsewhere,
     });
-    plan.claim = Some(claim.unwrap_or_else(|| talk::claim(request, about, &terms, &reviewed.review, &story)));
+    plan.claim = Some(claim.unwrap_or_else(|| talk::claim(request, about, &terms, (&reviewed.review, diff), &story)));
     plan.resolve = talk::resolvable(about.prior, &terms.fixed);
     let links = Links {
         places: [
@@ -345,50 +345,4 @@ pub fn conclude(run: &Run, error: Option<&Error>) {
     }
     // The record tells it too: a page that cannot be written must not change how the run ended.
     let _ = write_outcome(&run.workdir, &run.engine, &run.record(error));
-}
-
-/// Posts, or finishes posting, what an earlier run planned. The folder is data: where to post is the job's to say.
-pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
-    run.stage("post");
-    run.note(|progress| progress.fail_on = request.loaded.config.gate.fail_on);
-    let record = run.workdir.read_json::<RunRecord>(Artifact::Run)?;
-    let skipped = record.as_ref().is_some_and(|record| record.ok && record.skipped);
-    if let Some(record) = record {
-        run.take_over(record);
-    }
-    if skipped {
-        run.events.emit(Event::Warning { message: "the review was skipped: there is nothing to post".into() });
-        return Ok(());
-    }
-    let plan: PostPlan = run.workdir.read_json(Artifact::PostPlan)?.ok_or_else(|| {
-        Error::GitlabPost(Failure::new(format!("there is no post_plan.json in {}", run.workdir.path().display())).help(
-            "run `diffsan --ci --no-post` first, or name the workdir of a finished review; the parts of one are \
-                     posted with `diffsan post --parts N`",
-        ))
-    })?;
-    let config = client_config(request)?;
-    fits_the_job(&plan, &config)?;
-    let client = Client::new(config, run.events.clone())?;
-    send_plan(run, &client, &plan).await
-}
-
-/// A plan for another project or merge request is refused before anything is asked.
-fn fits_the_job(plan: &PostPlan, job: &ClientConfig) -> Result<()> {
-    let refused = |what: &str, planned: &str, here: &str| {
-        let message = format!("the plan is for {what} {planned}, and this job is for {what} {here}");
-        Error::GitlabPost(Failure::new(message).help(
-            "the workdir is of another job: run `diffsan post` in the job of the same merge request, or review again",
-        ))
-    };
-    if let Some(iid) = plan.mr_iid.filter(|iid| *iid != job.mr_iid) {
-        return Err(refused("merge request", &format!("!{iid}"), &format!("!{}", job.mr_iid)));
-    }
-    // A project that the job names by its path is compared when GitLab has told its number.
-    let is_number = |project: &str| !project.is_empty() && project.bytes().all(|byte| byte.is_ascii_digit());
-    match &plan.project_id {
-        Some(project) if is_number(&job.project) && *project != job.project => {
-            Err(refused("project", project, &job.project))
-        }
-        _ => Ok(()),
-    }
 }

@@ -18,6 +18,10 @@ pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
     if !loaded.config.mode.ci || !config.enabled {
         return Ok(None);
     }
+    if request.is_tried_out() {
+        run.events.emit(Event::Warning { message: NOT_POSTED.into() });
+        return Ok(None);
+    }
     match client_config(request) {
         Ok(client) => Client::new(client, run.events.clone()).map(Some),
         Err(error) if request.is_for_gitlab() => Err(error),
@@ -27,6 +31,8 @@ pub(super) fn connect(run: &Run, request: &Request) -> Result<Option<Client>> {
         }
     }
 }
+
+const NOT_POSTED: &str = "nothing is posted, since no variable names a merge request";
 
 pub(crate) fn client_config(request: &Request) -> Result<ClientConfig> {
     let (loaded, config, ci) = (&request.loaded, &request.loaded.config.gitlab, &request.loaded.ci);
@@ -108,6 +114,10 @@ pub(super) async fn local_or_ci(request: &Request) -> Result<Fetched, Missing> {
     if let Err(error @ GitError::TooOld { .. }) = git.version().await {
         return Err(Missing::Final(fetch::too_old(&error)));
     }
+    if request.is_tried_out() {
+        let target = request.loaded.ci.target_branch.as_deref();
+        return fetch::assumed(&git, target, config.mode.base.as_deref()).await.map_err(Missing::Final);
+    }
     if config.mode.ci {
         return fetch::ci(&git, &request.loaded.ci).await.map_err(Missing::FromGit);
     }
@@ -129,6 +139,11 @@ fn scope(request: &Request) -> Scope {
 
 /// Says what a local review compared with what.
 async fn tell_compared(run: &Run, request: &Request, fetched: &Fetched) {
+    if request.is_tried_out() {
+        let assumed = fetched.notes.first().cloned().unwrap_or_default();
+        run.note(|progress| progress.compared = Some(format!("{assumed}; {NOT_POSTED}")));
+        return;
+    }
     if request.loaded.config.mode.ci || fetched.source.kind != "git-diff" {
         return;
     }

@@ -1,5 +1,7 @@
 //! What was said in the merge request before, whether it still holds, and what this review adds to it.
 
+use std::collections::BTreeSet;
+
 use sha2::{Digest as _, Sha256};
 
 use super::source::Seen;
@@ -11,14 +13,16 @@ use crate::diff::Diff;
 use crate::error::Result;
 use crate::gitlab::{Client, MergeRequest};
 use crate::look::OpenThread;
+use crate::post::render::line_range;
 use crate::prepare::Prepared;
+use crate::prompt::{Refused, Since};
 use crate::run::events::Event;
 use crate::run::record::{Run, hex};
 use crate::run::workdir::Artifact;
 use crate::threads::digest::{self, Prior};
 use crate::threads::skip::{self, Held, Patterns};
 use crate::threads::story::{self, People, Story};
-use crate::threads::{Own, SeenClaim, Standing, Thread, marker, policy_hash};
+use crate::threads::{self, Own, SeenClaim, Standing, Thread, marker, policy_hash};
 
 /// What must be equal for an earlier review to hold.
 pub(super) struct Terms {
@@ -119,6 +123,36 @@ pub(super) fn decide(
     Ok(decision)
 }
 
+/// The blocks of changed lines that a review under the same policy has seen.
+pub(super) fn reviewed<'a>(prior: &'a Prior, terms: &Terms) -> &'a [String] {
+    let winner = prior.seen.winner().filter(|winner| winner.claim.policy == terms.policy);
+    winner.map(|winner| winner.claim.blocks.as_slice()).unwrap_or_default()
+}
+
+/// What an agent is told of the time since the last review: what is new, and what people refused.
+pub(super) fn since(about: &About<'_>, diff: &Diff<'_>) -> Since {
+    let refused = story::refused(&about.prior.seen, diff, &about.prior.people);
+    let refused = refused.into_iter().map(|item| Refused {
+        place: item.line.map_or(item.path.clone(), |line| format!("{}:{line}", item.path)),
+        title: item.title,
+        why: item.reason.unwrap_or_default(),
+    });
+    let new = (!about.reviewed.is_empty()).then(|| {
+        let blocks = threads::new_since(diff, about.reviewed).into_iter();
+        blocks.map(|block| format!("{}:{}", block.path, line_range(block.lines.0, block.lines.1))).collect()
+    });
+    Since { new, refused: refused.collect() }
+}
+
+/// What this review has seen of the change, and what earlier ones have and still stands.
+fn seen_blocks(about: &About<'_>, diff: &Diff<'_>) -> Vec<String> {
+    let keys = |diff: &Diff<'_>| threads::blocks(diff).into_iter().map(|block| block.key);
+    let known: BTreeSet<&String> = about.reviewed.iter().collect();
+    let mut seen: BTreeSet<String> = keys(diff).filter(|key| known.contains(key)).collect();
+    seen.extend(keys(&about.prepared.shown(diff)));
+    seen.into_iter().take(threads::MOST_KEPT).collect()
+}
+
 /// Whether a review is due.
 pub(super) fn consider(
     run: &Run,
@@ -214,7 +248,8 @@ pub(super) fn carry(run: &Run, carried: &CarriedReview) {
 
 /// A review of this very change, not wholly delivered: it is finished without asking an agent again.
 pub(super) fn unfinished(run: &Run, request: &Request, change: &Change, terms: &Terms, prior: &Prior) -> Option<Claim> {
-    if !request.is_for_gitlab() || !request.loaded.config.skip.skip_on_same_fingerprint {
+    let asks_nothing = request.args.dry_run || request.rehearsal;
+    if asks_nothing || !request.loaded.config.skip.skip_on_same_fingerprint {
         return None;
     }
     let winner = prior.seen.winner()?;
@@ -267,7 +302,7 @@ pub(super) fn claim(
     request: &Request,
     about: &About<'_>,
     terms: &Terms,
-    review: &ReviewOutput,
+    (review, diff): (&ReviewOutput, &Diff<'_>),
     story: &Story,
 ) -> Claim {
     let reference = &about.change.source.reference;
@@ -292,6 +327,7 @@ pub(super) fn claim(
         parts: terms.parts.clone(),
         coverage: about.prepared.report.coverage.clone(),
         guards: false,
+        blocks: seen_blocks(about, diff),
         findings: story.findings.clone(),
         delivered: false,
         reviews: story.conversation.reviews,

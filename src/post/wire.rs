@@ -18,11 +18,6 @@ pub fn body(engine: &Engine, text: &str, own: &Own) -> Sanitised {
     body
 }
 
-/// A body that diffsan composed itself, in this process.
-pub fn composed(engine: &Engine, text: &str) -> Sanitised {
-    body(engine, text, &Own::written_in(text, |_| true))
-}
-
 const MOST_ROUNDS: usize = 4;
 
 #[cfg(test)]
@@ -32,6 +27,11 @@ mod tests {
     use super::*;
     use crate::post::oracle;
     use crate::post::sanitize::tests::hostile;
+
+    /// A body that diffsan composed itself, in this process.
+    fn composed(engine: &Engine, text: &str) -> Sanitised {
+        body(engine, text, &Own::written_in(text, |_| true))
+    }
 
     /// Secrets of every form that the engine knows from its text alone, whole and torn.
     fn secret() -> impl Strategy<Value = &'static str> {

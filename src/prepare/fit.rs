@@ -41,7 +41,7 @@ pub(super) fn fit(diff: &Diff<'_>, ranked: &[(usize, Rank)], rules: &Rules) -> V
     let mut budget = rules.max_diff_chars;
     for order in 0..=LAST_ORDER {
         let later: usize =
-            files.iter().filter(|file| (order + 1..LAST_ORDER).contains(&file.order)).map(Share::cost).sum();
+            files.iter().filter(|file| (order + 1..MACHINE_MADE).contains(&file.order)).map(Share::cost).sum();
         let reserved = later.min(budget / RESERVED);
         let class: Vec<&mut Share<'_>> = files.iter_mut().filter(|file| file.order == order).collect();
         budget -= share_out(class, budget - reserved);
@@ -53,12 +53,14 @@ pub(super) fn fit(diff: &Diff<'_>, ranked: &[(usize, Rank)], rules: &Rules) -> V
 }
 
 /// What a file would take in full.
-pub(super) fn cost(file: &FileDiff<'_>, rules: &Rules) -> usize {
-    Share::new(0, 0, file, rules).cost()
+pub(super) fn cost(index: usize, file: &FileDiff<'_>, rules: &Rules) -> usize {
+    Share::new(index, 0, file, rules).cost()
 }
 
-/// The order of machine-made files, for which nothing is held back.
-const LAST_ORDER: usize = 3;
+/// The order of machine-made files: for them, and for what comes after them, nothing is held back.
+const MACHINE_MADE: usize = 3;
+/// The order of what was reviewed before.
+const LAST_ORDER: usize = 4;
 
 /// The part of the budget held back for files of lower rank: one in so many characters.
 const RESERVED: usize = 4;
@@ -112,8 +114,8 @@ struct Share<'a> {
 impl<'a> Share<'a> {
     fn new(index: usize, order: usize, file: &'a FileDiff<'a>, rules: &Rules) -> Self {
         let mut wanted: Vec<usize> = (0..file.hunks.len()).collect();
-        // Code that was written is worth more than code that is gone.
-        wanted.sort_by_key(|&hunk| file.hunks[hunk].additions == 0);
+        // What is new is worth more than what was reviewed before, and code that was written more than code that is gone.
+        wanted.sort_by_key(|&hunk| (rules.reviewed.contains(&(index, hunk)), file.hunks[hunk].additions == 0));
         wanted.truncate(rules.max_hunks_per_file.max(1));
         let mut taken = vec![Taken::None(Limit::Hunks); file.hunks.len()];
         for &hunk in &wanted {

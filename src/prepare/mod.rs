@@ -1,6 +1,6 @@
 //! Ignore, rank, fit: the part of a change that the agent is shown, and what became of the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contracts::{Anchors, Coverage, LeftOut, LimitsConfig, TruncationConfig, TruncationItem, TruncationReport};
 use crate::diff::attributes::Mark;
@@ -33,6 +33,9 @@ pub struct Rules {
     pub ignore_globs: Vec<String>,
     /// What `.gitattributes` say about single files.
     pub marks: BTreeMap<String, Mark>,
+    /// Hunks that an earlier review has seen as they are, by file and hunk of the diff: they go first when something has
+    /// to go. Empty where several jobs share a change, for each of them must pick alike.
+    pub reviewed: BTreeSet<(usize, usize)>,
 }
 
 /// The prepared diff.
@@ -100,7 +103,15 @@ impl Rules {
             include_extensions: truncation.include_extensions.clone(),
             ignore_globs: truncation.ignore_globs.clone(),
             marks,
+            reviewed: BTreeSet::new(),
         }
+    }
+}
+
+impl Rules {
+    /// Nothing of the file is new.
+    fn is_reviewed(&self, index: usize, file: &FileDiff<'_>) -> bool {
+        !file.hunks.is_empty() && (0..file.hunks.len()).all(|hunk| self.reviewed.contains(&(index, hunk)))
     }
 }
 
@@ -118,7 +129,7 @@ pub fn candidates(diff: &Diff<'_>, rules: &Rules) -> Result<Vec<Candidate>, Glob
     let candidate = |(index, rank): &(usize, Rank)| Candidate {
         index: *index,
         order: rank.order(),
-        cost: fit::cost(&diff.files[*index], rules),
+        cost: fit::cost(*index, &diff.files[*index], rules),
     };
     Ok(ranked.iter().map(candidate).collect())
 }
@@ -186,7 +197,11 @@ type Ranked = (Vec<Verdict>, Vec<(usize, Rank)>);
 /// The files that are not ignored, best first, beside what is to be done with each.
 fn ranked(diff: &Diff<'_>, rules: &Rules) -> Result<Ranked, GlobError> {
     let sorter = Sorter::new(rules)?;
-    let verdicts: Vec<Verdict> = diff.files.iter().map(|file| sorter.judge(file)).collect();
+    let judge = |(index, file): (usize, &FileDiff<'_>)| match sorter.judge(file) {
+        Verdict::Review(_) if rules.is_reviewed(index, file) => Verdict::Review(Rank::Reviewed),
+        verdict => verdict,
+    };
+    let verdicts: Vec<Verdict> = diff.files.iter().enumerate().map(judge).collect();
     let mut ranked: Vec<(usize, Rank)> = verdicts
         .iter()
         .enumerate()

@@ -31,6 +31,8 @@ pub(super) enum Rank {
     Generated,
     Minified,
     Vendored,
+    /// An earlier review has seen all of it.
+    Reviewed,
 }
 
 impl Rank {
@@ -40,6 +42,7 @@ impl Rank {
             Self::Other => 1,
             Self::Depriority => 2,
             Self::Lock | Self::Generated | Self::Minified | Self::Vendored => 3,
+            Self::Reviewed => 4,
         }
     }
 
@@ -52,6 +55,7 @@ impl Rank {
             Self::Generated => Some("generated file"),
             Self::Minified => Some("minified file"),
             Self::Vendored => Some("vendored file"),
+            Self::Reviewed => Some("reviewed before"),
         }
     }
 }

@@ -51,6 +51,22 @@ fn a_change_within_the_limits_is_sent_as_it_is() {
 }
 
 #[test]
+fn what_was_reviewed_before_is_cut_first() {
+    let text = hunks("a.py", 3) + &hunks("z.md", 1);
+    let old = |places: &[(usize, usize)]| Rules { reviewed: places.iter().copied().collect(), ..rules() };
+    let all = old(&[(0, 0), (0, 1), (0, 2)]);
+    assert_eq!(paths(&prepared(&text, &Rules { max_files: 1, ..rules() }).text), ["a.py"], "the control");
+    let cut = prepared(&text, &Rules { max_files: 1, ..all.clone() });
+    assert_eq!(paths(&cut.text), ["z.md"]);
+    assert!(details(&cut)[0].2.starts_with("Dropped (reviewed before)"), "{:?}", details(&cut));
+    let budget = Rules { max_diff_chars: hunks("z.md", 1).len(), ..all };
+    assert_eq!(prepared(&text, &budget).text, hunks("z.md", 1));
+    let one = Rules { max_hunks_per_file: 1, ..old(&[(0, 0), (0, 1)]) };
+    let shown = prepared(&hunks("a.py", 3), &one).text;
+    assert!(shown.contains("+new 2") && !shown.contains("+new 0"), "{shown}");
+}
+
+#[test]
 fn a_last_line_without_line_feed_gets_one() {
     let text = hunks("a.py", 1);
     assert_eq!(prepared(text.trim_end(), &rules()).text, text);

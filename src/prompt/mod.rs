@@ -17,6 +17,7 @@ mod look;
 mod rules;
 mod text;
 
+pub use digest::{Refused, Since};
 pub use index::cited;
 pub use rules::{Rule, rules};
 
@@ -60,6 +61,8 @@ pub struct PromptInput<'a> {
     /// The issues that the merge request closes.
     pub issues: &'a [Issue],
     pub digest: &'a PriorDigest,
+    /// What happened since the last review.
+    pub since: &'a Since,
     pub fingerprint: &'a Fingerprint,
     /// The prepared diff; it stands in the prompt byte for byte.
     pub diff: &'a str,
@@ -152,7 +155,7 @@ fn compose(input: &PromptInput<'_>, extras: Extras) -> String {
         issues: if extras.issues { issues(input.issues) } else { String::new() },
         left_out: left_out(input.truncation),
         elsewhere: input.pass.map(|pass| elsewhere(pass.elsewhere)).unwrap_or_default(),
-        digest: if extras.digest { digest::render(input.digest) } else { String::new() },
+        digest: if extras.digest { digest::render(input.digest, input.since) } else { String::new() },
         lines: diff
             .as_ref()
             .filter(|_| extras.lines)

@@ -44,6 +44,7 @@ struct Case {
     title: Option<String>,
     description: Option<String>,
     digest: PriorDigest,
+    since: Since,
     fingerprint: Fingerprint,
     diff: String,
     anchors: Anchors,
@@ -69,6 +70,7 @@ impl Case {
             title: Some("Read the card from the vault".into()),
             description: Some("So that we no longer hold card numbers.\n\nRefunds stay as they are.".into()),
             digest: PriorDigest::default(),
+            since: Since::default(),
             fingerprint: Fingerprint { algo: "sha256".into(), value: "ab".repeat(32) },
             diff: DIFF.into(),
             anchors: anchors(),
@@ -94,6 +96,7 @@ impl Case {
             title: self.title.as_deref(),
             description: self.description.as_deref(),
             digest: &self.digest,
+            since: &self.since,
             fingerprint: &self.fingerprint,
             diff: &self.diff,
             anchors: &self.anchors,
@@ -160,6 +163,12 @@ fn digest() -> PriorDigest {
             },
         ],
     }
+}
+
+/// One block is new, and one finding was refused.
+fn since(text: &str) -> Since {
+    let refused = Refused { place: text.into(), title: text.into(), why: text.into() };
+    Since { new: Some(vec![format!("{text}:91")]), refused: vec![refused] }
 }
 
 fn truncation() -> TruncationReport {
@@ -243,6 +252,7 @@ fn the_prompt_with_everything_in_it() {
         truncation: truncation(),
         redaction_found: true,
         digest: digest(),
+        since: since("src/pay.py"),
         ..Case::new(false)
     };
     insta::assert_snapshot!("everything", case.build());
@@ -271,6 +281,23 @@ fn the_outline_for_each_agent_with_and_without_digest_truncation_and_redaction()
         }
     }
     insta::assert_snapshot!("outlines", outlines);
+}
+
+#[test]
+fn what_is_new_and_what_was_refused_stand_before_the_rest_of_what_was_said() {
+    let said = |since: Since| Case { since, digest: digest(), ..Case::new(true) }.build();
+    let prompt = said(since("src/pay.py"));
+    let order: Vec<usize> = [
+        "New since the last review (the rest was reviewed as it is):\n- src/pay.py:91\n",
+        "Refused by people:\n- src/pay.py src/pay.py (src/pay.py)\n",
+        "Reported before:",
+    ]
+    .iter()
+    .map(|text| prompt.find(text).unwrap_or_else(|| panic!("{text}: {prompt}")))
+    .collect();
+    assert!(order.is_sorted());
+    assert!(said(Since { new: Some(Vec::new()), refused: Vec::new() }).contains("New since the last review: nothing"));
+    assert!(!said(Since::default()).contains("New since"));
 }
 
 #[test]
@@ -474,6 +501,7 @@ fn hostile(text: &str) -> String {
             touched: vec![text.into()],
         }]),
         digest,
+        since: since(text),
         truncation,
         diff,
         ..Case::new(false)

@@ -245,7 +245,8 @@ pub(super) const EARLIER: &str = "\
 
 What was said before. Do not report again what is listed here, in the same or in other words, whether it is open or resolved: \
 it stands in the merge request already. What was resolved counts as settled, unless this diff shows the fault anew in other \
-lines. Comments by people tell you what the team thinks.
+lines. What people refused is settled for the code it was said of. Where a list says what is new since the last review, \
+look hardest there. Comments by people tell you what the team thinks.
 
 ";
 

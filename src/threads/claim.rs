@@ -33,7 +33,7 @@ impl Claim {
         let mut payload = encode(&claim);
         if payload.len() > room {
             // The note itself tells the review; a later run asks the agent again.
-            claim.review = None;
+            (claim.review, claim.blocks) = (None, Vec::new());
             payload = encode(&claim);
         }
         while payload.len() > room && !claim.findings.is_empty() {

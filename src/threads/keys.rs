@@ -208,7 +208,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn block_key(path: &str, block: &[Line<'_>]) -> String {
+pub(super) fn block_key(path: &str, block: &[Line<'_>]) -> String {
     let mut hash = Sha256::new_with_prefix("diffsan-block-1\0").chain_update(path).chain_update([0]);
     for line in block {
         let kind: &[u8] = match line.kind {

@@ -138,7 +138,7 @@ pub fn all(body: &str) -> impl Iterator<Item = &str> {
 fn value(line: &str) -> Option<&str> {
     // The Python original allowed blanks on the inner sides.
     let inner = line.trim_end().strip_prefix("<!--")?.strip_suffix("-->")?;
-    inner.trim().strip_prefix("diffsan:").filter(|value| !value.is_empty() && !value.contains("--"))
+    inner.trim().strip_prefix("diffsan:").filter(|value| !value.is_empty() && !value.contains(['<', '>']))
 }
 
 fn word(value: &str) -> Option<&str> {

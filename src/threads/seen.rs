@@ -98,6 +98,8 @@ pub struct Thread {
 pub struct Reply {
     pub author: Option<u64>,
     pub body: String,
+    /// For members only: it counts, and is never repeated.
+    pub internal: bool,
 }
 
 impl Thread {
@@ -218,7 +220,7 @@ fn replies(note: &NoteView, discussions: &HashMap<&str, Vec<&NoteView>>, author:
     let others = thread.into_iter().flatten().filter(|other| other.id != note.id);
     others
         .filter(|other| other.author_id != author || author.is_none() || marker::last(&other.body).is_none())
-        .map(|other| Reply { author: other.author_id, body: other.body.clone() })
+        .map(|other| Reply { author: other.author_id, body: other.body.clone(), internal: other.internal })
         .collect()
 }
 

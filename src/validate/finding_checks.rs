@@ -424,22 +424,37 @@ fn an_unplaced_finding_is_known_by_its_first_sentence() {
 }
 
 #[test]
-fn the_agents_own_id_is_kept_when_it_is_well_formed_and_unique() {
+fn an_id_that_the_agent_gave_counts_for_nothing() {
     let named = |id: &str, line| AgentFinding { finding_id: Some(id.into()), ..finding("src/pay.py", line, line) };
-    let checked = checked(vec![
-        named("f-00112233aabb", 12),
-        named("F1", 13),
-        named("f-ffffffffffff", 51),
-        named("f-ffffffffffff", 52),
-        named("", 53),
-    ]);
-    let ids: Vec<_> = checked.findings.iter().map(|finding| finding.finding_id.as_str()).collect();
-    assert_eq!(ids[0], "f-00112233aabb");
-    assert!(ids[1..].iter().all(|id| *id != "F1" && *id != "f-ffffffffffff"), "{ids:?}");
-    let unique: std::collections::HashSet<_> = ids.iter().collect();
-    assert_eq!(unique.len(), 5);
-    let derived: Vec<_> = checked.validation.accepted.iter().map(|accepted| accepted.notes.len()).collect();
-    assert_eq!(derived, [0, 1, 1, 1, 0]);
+    let ids = |names: [&str; 3]| {
+        let findings = names.into_iter().zip([12, 13, 51]).map(|(name, line)| named(name, line)).collect();
+        checked(findings).findings.into_iter().map(|finding| finding.finding_id).collect::<Vec<_>>()
+    };
+    let derived = ids(["", "", ""]);
+    assert_eq!(ids(["f-00112233aabb", "F1", "f-00112233aabb"]), derived);
+    // Not even one that takes another finding's id.
+    assert_eq!(ids([&derived[2], &derived[0], &derived[1]]), derived);
+}
+
+#[test]
+fn equal_lines_of_a_file_have_ids_of_their_own_that_outlive_shifts_and_each_other() {
+    let ids = |above: &str, lines: &[u32]| {
+        let text = format!(
+            "diff --git a/n.py b/n.py\nnew file mode 100644\n--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,{} @@\n{above}+def a():\n\
+             +    return None\n+def b():\n+    return None\n",
+            4 + above.lines().count()
+        );
+        let diff = Diff::parse(text.as_bytes()).expect("a diff");
+        let findings = lines.iter().map(|line| finding("n.py", i64::from(*line), i64::from(*line))).collect();
+        let output = AgentReviewOutput { summary_markdown: String::new(), findings };
+        let checked = check(output, &diff, &Anchors::default(), Anchoring::Advisory, None);
+        checked.findings.into_iter().map(|finding| finding.finding_id).collect::<Vec<_>>()
+    };
+    let both = ids("", &[2, 4]);
+    assert_ne!(both[0], both[1]);
+    assert_eq!(ids("", &[4, 2]), [both[1].clone(), both[0].clone()], "the order of the answer does not matter");
+    assert_eq!(ids("", &[4]), [both[1].clone()], "nor whether the other is reported");
+    assert_eq!(ids("+import os\n+\n", &[4, 6]), both);
 }
 
 #[test]

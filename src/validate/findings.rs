@@ -2,7 +2,7 @@
 //! place there.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +12,7 @@ use crate::contracts::{
     AcceptedFinding, AgentFinding, AgentReviewOutput, Anchoring, Anchors, CheckCode, CheckNote, Finding,
     RejectedFinding, Side, Validation,
 };
-use crate::diff::Diff;
+use crate::diff::{Diff, Line};
 
 const MAX_SUMMARY_CHARS: usize = 20_000;
 const MAX_BODY_CHARS: usize = 16_000;
@@ -42,7 +42,7 @@ pub fn check(
 ) -> Checked {
     let mut checker = Checker { files: Files::new(diff, anchors), diff, anchoring, checkout_prefix };
     let mut seen = HashSet::new();
-    let mut ids = Ids::of(&output.findings);
+    let mut ids = Ids::default();
     let mut validation = Validation { anchoring, accepted: Vec::new(), rejected: Vec::new() };
     let mut findings = Vec::new();
     for (index, finding) in output.findings.into_iter().enumerate() {
@@ -57,8 +57,8 @@ pub fn check(
         });
         match judged {
             Err(reason) => validation.rejected.push(RejectedFinding { index, path, reason, finding: None }),
-            Ok(mut verdict) => {
-                let finding_id = ids.take(&finding, &mut verdict);
+            Ok(verdict) => {
+                let finding_id = ids.take(&finding, &verdict, occurrence(diff, &verdict));
                 validation.accepted.push(verdict.record(index, finding_id.clone()));
                 findings.push(verdict.into_finding(finding, finding_id));
             }
@@ -193,41 +193,16 @@ fn claim(start: i64, end: i64, notes: &mut Vec<CheckNote>) -> Claim {
     Claim { shown, checked: Some(shown) }
 }
 
-/// Hands out ids: the agent's own where it is well formed and unique, else one derived from what the finding is about and
-/// not from where it stands, so that it outlives edits elsewhere.
+/// Hands out ids. They are made of what a finding is about and not of where it stands, so that they outlive edits
+/// elsewhere: the file, the category, the line's words, and which of the file's equal lines it is. An id that the agent
+/// gave counts for nothing, for it would name another finding the same tomorrow.
+#[derive(Default)]
 struct Ids {
-    given: HashMap<String, u32>,
     taken: HashSet<String>,
-    ordinals: HashMap<[u8; 32], u32>,
 }
 
 impl Ids {
-    fn of(findings: &[AgentFinding]) -> Self {
-        let mut given = HashMap::new();
-        for id in findings.iter().filter_map(|finding| finding.finding_id.clone()) {
-            *given.entry(id).or_default() += 1;
-        }
-        Self { given, taken: HashSet::new(), ordinals: HashMap::new() }
-    }
-
-    fn take(&mut self, finding: &AgentFinding, verdict: &mut Verdict) -> String {
-        if let Some(id) = finding.finding_id.as_deref().filter(|id| !id.is_empty()) {
-            if is_well_formed(id) && self.given.get(id) == Some(&1) && self.taken.insert(id.to_owned()) {
-                return id.to_owned();
-            }
-            let why = format!("`{}` is malformed or taken; another id was derived", clip(id, 100));
-            verdict.notes.push(note(CheckCode::IdDerived, why));
-        }
-        loop {
-            let id = self.derive(finding, verdict);
-            let is_given = self.given.contains_key(&id);
-            if !is_given && self.taken.insert(id.clone()) {
-                return id;
-            }
-        }
-    }
-
-    fn derive(&mut self, finding: &AgentFinding, verdict: &Verdict) -> String {
+    fn take(&mut self, finding: &AgentFinding, verdict: &Verdict, nth: u32) -> String {
         let about = match (&verdict.text, &finding.quote) {
             (Some(line), _) if line.chars().any(char::is_alphanumeric) => words(line),
             (_, Some(quote)) if quote.chars().any(char::is_alphanumeric) => words(quote),
@@ -238,16 +213,37 @@ impl Ids {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        let ordinal = self.ordinals.entry(hash.clone().finalize().into()).or_default();
-        let digest = hash.chain_update(ordinal.to_le_bytes()).finalize();
-        *ordinal += 1;
-        format!("f-{}", digest[..6].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        hash.update(nth.to_le_bytes());
+        // Several of one category may be about the very same line.
+        for another in 0_u32.. {
+            let more = if another == 0 { hash.clone() } else { hash.clone().chain_update(another.to_le_bytes()) };
+            let digits: String = more.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            let id = format!("f-{digits}");
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+        }
+        String::new()
     }
 }
 
-fn is_well_formed(id: &str) -> bool {
-    let digits = id.strip_prefix("f-").unwrap_or_default();
-    digits.len() == 12 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+/// Which of the file's equal lines of its kind this one is, counted from 0 in the diff.
+fn occurrence(diff: &Diff<'_>, verdict: &Verdict) -> u32 {
+    let Some((file, text)) = diff.file(&verdict.path).zip(verdict.text.as_deref().map(words)) else { return 0 };
+    let (first, last) = verdict.lines;
+    let is_there = |line: &Line<'_>| {
+        let number = if verdict.side == Side::New { line.new } else { line.old };
+        number.is_some_and(|number| (first..=last).contains(&number))
+    };
+    let equal: Vec<Line<'_>> = file
+        .hunks
+        .iter()
+        .flat_map(|hunk| hunk.lines())
+        .filter(|line| words(&String::from_utf8_lossy(line.content)) == text)
+        .collect();
+    let Some(at) = equal.iter().position(is_there) else { return 0 };
+    let before = equal[..at].iter().filter(|line| line.kind == equal[at].kind).count();
+    u32::try_from(before).unwrap_or(u32::MAX)
 }
 
 /// The first sentence of a body.

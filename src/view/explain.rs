@@ -226,7 +226,7 @@ fn check(code: CheckCode) -> Explanation {
             "The second look failed, or refuted the finding with a line that does not exist; the finding stays.",
             "Judge it yourself: it was seen by one reviewer only.",
         ),
-        CheckCode::IdDerived => ("The agent's own id was malformed or taken; diffsan derived one.", NOTHING),
+        CheckCode::IdDerived => ("diffsan 0.1.0 derived an id, since the agent's own was malformed or taken.", NOTHING),
     };
     Explanation { code: code.name(), kind: "check", meaning, what_to_do }
 }

@@ -47,9 +47,10 @@ impl Links {
     }
 }
 
-/// The address of a file on this machine.
-pub(super) fn file_address(path: &str) -> String {
-    format!("file://{}", utf8_percent_encode(path, PATH))
+/// The address of a file on this machine; terminals hand the number after the hash to an editor as the line.
+pub(super) fn file_address(path: &str, line: Option<u32>) -> String {
+    let line = line.map(|line| format!("#{line}")).unwrap_or_default();
+    format!("file://{}{line}", utf8_percent_encode(path, PATH))
 }
 
 /// Whether a text is the address of a web page and nothing else.

@@ -37,15 +37,15 @@ fn main() {
     let mut times: Vec<Duration> = (0..ROUNDS).map(|round| post(&sandbox, &plan, (&base, &head), round)).collect();
     times.sort();
     let median = times[ROUNDS / 2];
-    // What is there, the claim, a look, one discussion, a look, the claim again.
-    let path = LATENCY * 6;
+    // What is there, the claim, a look; the discussions, sixteen at a time, and a look; the claim again.
+    let path = LATENCY * 7;
     let sum = LATENCY * (4 + 1 + 1 + DISCUSSIONS + 1 + 1);
     println!("{DISCUSSIONS} discussions and a summary at {} ms a request", LATENCY.as_millis());
     println!("  plan to last post (median of {ROUNDS})  {:>7} ms", median.as_millis());
     println!("  one request                      {:>7} ms  ({:.1} x)", LATENCY.as_millis(), ratio(median, LATENCY));
     println!("  longest chain of requests        {:>7} ms  ({:.1} x)", path.as_millis(), ratio(median, path));
     println!("  one request after the other      {:>7} ms  ({:.1} x)", sum.as_millis(), ratio(median, sum));
-    assert!(median < sum, "the requests wait for each other");
+    assert!(median < LATENCY * 10, "the requests wait for each other");
 }
 
 fn post(sandbox: &Sandbox, plan: &PostPlan, (base, head): (&str, &str), round: usize) -> Duration {
@@ -110,6 +110,7 @@ fn plan(base: &str, head: &str) -> PostPlan {
         base_sha: None,
         drafts: false,
         resolve: Vec::new(),
+        reopen: Vec::new(),
     }
 }
 

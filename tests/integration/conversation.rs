@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gitlab::{ALICE, BOT, Failure, On, PROJECT};
-use crate::posting_runs::{Job, answers};
+use crate::posting_runs::{Job, answers, finding};
 use crate::sandbox::Finished;
 
 /// Somebody who may decide, and is not the author.
@@ -213,6 +213,30 @@ fn a_skipped_review_is_a_clean_post_and_the_gate_can_be_in_the_post_job() {
 }
 
 #[test]
+fn a_job_that_may_not_see_gitlab_and_one_that_posts_repeat_nothing_at_the_next_push() {
+    let mut job = Job::new(2);
+    let both = |job: &Job| {
+        let mut blind = job.command(&["--ci"]);
+        blind.env("DIFFSAN_GITLAB__ENABLED", "false").env_remove("GITLAB_TOKEN");
+        Finished::of(blind.output().unwrap()).expect_code(0);
+        job.run(&["post"]).expect_code(0);
+    };
+    both(&job);
+    job.assert_once(2, "the first push");
+    job.sandbox.write("other.txt", "more\n");
+    let worse = finding("other.txt", 1, "number 2 is wrong");
+    let found = (0..2).map(|at| finding("src/app.py", 7 + at, &format!("number {at} is quite wrong")));
+    answers(&job.sandbox, "One more.", found.chain([worse]).collect());
+    job.push("another file");
+    both(&job);
+    assert_eq!(job.agent_runs(), 2);
+    let bodies: Vec<_> = job.gitlab.discussions().iter().map(|thread| thread.notes[0].body.clone()).collect();
+    assert_eq!(bodies.len(), 3, "{bodies:#?}");
+    assert!(bodies.iter().any(|body| body.contains("number 2 is wrong")));
+    assert_eq!(job.summary().matches("#note_").count(), 3, "each is linked: {}", job.summary());
+}
+
+#[test]
 fn a_plan_for_another_project_or_merge_request_is_refused_before_any_request() {
     for (key, value) in [("project_id", json!("777")), ("mr_iid", json!(1))] {
         let job = Job::new(1);
@@ -226,6 +250,43 @@ fn a_plan_for_another_project_or_merge_request_is_refused_before_any_request() {
         assert!(refused.stderr.contains("this job is for"), "{}", refused.stderr);
         assert_eq!(job.gitlab.requests().len(), before);
     }
+}
+
+#[test]
+fn what_a_plan_from_a_folder_says_of_the_change_is_computed_again() {
+    let forge = |job: &Job, key: &str, value: Value| {
+        let mut plan = job.sandbox.artifact("post_plan.json");
+        plan["claim"][key] = value;
+        std::fs::write(job.sandbox.workdir().join("post_plan.json"), plan.to_string()).unwrap();
+    };
+    let table = [
+        (None, 1),
+        (Some(("fingerprint", json!("sha256:00"))), 2),
+        (Some(("change", json!("00"))), 2),
+        (Some(("base", json!("00"))), 2),
+    ];
+    for (forged, agent_runs) in table {
+        let job = Job::new(1);
+        job.run(&["--ci", "--no-post"]).expect_code(0);
+        let is_forged = forged.is_some();
+        if let Some((key, value)) = forged {
+            forge(&job, key, value);
+        }
+        job.run(&["post"]).expect_code(0);
+        let said = job.sandbox.artifact_text("events.jsonl");
+        assert_eq!(said.contains("could not be seen"), is_forged, "{said}");
+        job.assert_once(1, "posted");
+        job.run(&["--ci"]).expect_code(0);
+        assert_eq!(job.agent_runs(), agent_runs, "a review that was not seen to be of this change skips nothing");
+    }
+    // A plan of another commit is of another job.
+    let job = Job::new(1);
+    job.run(&["--ci", "--no-post"]).expect_code(0);
+    let other = job.sandbox.commit("meanwhile");
+    let before = job.gitlab.requests().len();
+    let refused = Finished::of(job.command(&["post"]).env("CI_COMMIT_SHA", &other).output().unwrap()).expect_code(1);
+    assert!(refused.stderr.contains("this job is for commit"), "{}", refused.stderr);
+    assert_eq!(job.gitlab.requests().len(), before);
 }
 
 #[test]
@@ -261,4 +322,81 @@ fn the_note_links_to_the_job_its_report_and_the_pipeline() {
         assert!(summary.contains(link), "{link}: {summary}");
     }
     assert!(summary.contains(&format!("`{}` to `{}`", job.base, job.head)), "{summary}");
+}
+
+#[test]
+fn the_prompt_names_what_is_new_and_why_people_refused_and_what_was_reviewed_is_cut_first() {
+    let mut job = Job::new(2);
+    job.gitlab.change(|store| store.roles = [(REVIEWER, 30)].into_iter().collect());
+    job.run(&["--ci"]).expect_code(0);
+    assert!(!job.sandbox.artifact_text("prompt.txt").contains("New since"), "a first review has no last one");
+    let thread =
+        job.gitlab.discussions().iter().find(|thread| thread.notes[0].body.contains("number 0")).unwrap().notes[0].id;
+    job.gitlab.change(|store| {
+        store.reply_to(thread, REVIEWER, "> what?\n\nBy design, see the docs");
+    });
+    job.sandbox.write("notes.md", "more\n");
+    job.push("another file");
+    let mut narrow = job.command(&["--ci", "--dry-run"]);
+    Finished::of(narrow.output().unwrap()).expect_code(0);
+    let prompt = job.sandbox.artifact_text("prompt.txt");
+    assert!(prompt.contains("New since the last review (the rest was reviewed as it is):\n- notes.md:1\n"), "{prompt}");
+    assert!(prompt.contains("Refused by people:\n- src/app.py:7 number 0 is wrong (answered: By design"), "{prompt}");
+    // Where only one file fits it is the new one, though code comes first otherwise. Other limits are another policy, so
+    // the review to compare with is made under them.
+    let one_file = |job: &Job| {
+        Finished::of(job.command(&["--ci"]).env("DIFFSAN_LIMITS__MAX_FILES", "1").output().unwrap()).expect_code(0);
+        job.sandbox.artifact("truncation.json")["included_paths"].clone()
+    };
+    assert_eq!(one_file(&job), json!(["src/app.py"]), "the control");
+    job.sandbox.write("notes.md", "more\nand more\n");
+    job.push("the other file again");
+    assert_eq!(one_file(&job), json!(["notes.md"]));
+}
+
+#[test]
+fn a_part_of_a_change_is_never_the_same_as_another() {
+    let mut job = Job::new(1);
+    // The clone has nothing, so that the change comes from the API, which withholds one file.
+    let gone = "beef".repeat(10);
+    job.sandbox.write("big.txt", "one\n");
+    job.push("a big file");
+    let run = |job: &Job| {
+        let mut command = job.command(&["--ci"]);
+        command.env("CI_COMMIT_SHA", &gone).env("CI_MERGE_REQUEST_DIFF_BASE_SHA", &gone);
+        Finished::of(command.output().unwrap()).expect_code(0)
+    };
+    job.gitlab.change(|store| (store.raw_diffs, store.collapsed) = (false, vec!["big.txt".into()]));
+    run(&job);
+    let fingerprint = job.sandbox.artifact("run.json")["fingerprint"].clone();
+    job.sandbox.write("big.txt", "two\n");
+    job.push("only what is withheld");
+    run(&job);
+    assert_eq!(job.sandbox.artifact("run.json")["fingerprint"], fingerprint, "the parts at hand are the same");
+    assert_eq!((job.agent_runs(), job.codes()), (2, Vec::<String>::new()));
+}
+
+#[test]
+fn with_a_gate_no_author_can_cause_a_skip() {
+    let job = Job::new(1);
+    job.gitlab.change(|store| {
+        (store.labels, store.draft, store.auto_merge) = (vec!["skip-review".into()], true, true);
+    });
+    let run = |gate: &[(&str, &str)]| {
+        let mut command = job.command(&["--ci", "--no-post"]);
+        command
+            .env("DIFFSAN_SKIP__SKIP_ON_DRAFT", "true")
+            .env("DIFFSAN_SKIP__SKIP_TITLES", "[\"(?i)^make\"]")
+            .env("DIFFSAN_SKIP__SKIP_BRANCHES", "[\"feat*\"]")
+            .envs(gate.iter().copied());
+        Finished::of(command.output().unwrap())
+    };
+    let gate = ("DIFFSAN_GATE__FAIL_ON", "high");
+    run(&[gate]).expect_code(3);
+    assert_eq!((job.codes(), job.agent_runs()), (Vec::new(), 1));
+    // The control: without the gate, and with one that allows it, each of them skips.
+    for gate in [&[][..], &[gate, ("DIFFSAN_GATE__ALLOW_SKIPS", "true")]] {
+        run(gate).expect_code(0);
+        assert_eq!(job.codes(), ["AUTO_MERGE", "DRAFT", "LABEL", "TITLE", "BRANCH"]);
+    }
 }

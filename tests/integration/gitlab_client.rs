@@ -75,6 +75,8 @@ impl Site {
     /// What anyone with a token can send: GitLab's status and answer.
     async fn raw_note(&self, body: &str) -> (u16, Value) {
         let url = format!("{}/api/v4/projects/{PROJECT}/merge_requests/{MR}/notes", self.gitlab.url());
+        // The first of several tests installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let request = reqwest::Client::new().post(url).bearer_auth(TOKEN).json(&serde_json::json!({ "body": body }));
         let answer = request.send().await.expect("an answer");
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())
@@ -165,9 +167,9 @@ async fn lists_are_read_to_the_last_page_although_earlier_pages_are_short() {
     let bodies: Vec<_> = notes.expect("notes").into_iter().map(|note| (note.body, note.system)).collect();
     let expected = [("first", false), ("added 1 commit", true), ("a thread", false), ("last", false)];
     assert_eq!(bodies, expected.map(|(body, system)| (body.to_owned(), system)));
-    let kinds: Vec<_> =
-        discussions.expect("discussions").into_iter().map(|thread| thread.notes[0].kind.clone()).collect();
-    assert_eq!(kinds, [None, None, Some("DiscussionNote".to_owned()), None]);
+    let discussions = discussions.expect("discussions");
+    assert_eq!(discussions.iter().map(|note| note.body.as_str()).collect::<Vec<_>>(), expected.map(|(body, _)| body));
+    assert!(discussions.iter().all(|note| note.discussion_id.is_some()));
     assert_eq!(site.gitlab.count(&On::get("/notes")), 3);
 }
 
@@ -187,11 +189,10 @@ async fn a_list_without_paging_headers_is_read_until_a_page_is_empty() {
 async fn the_independent_reads_run_at_the_same_time() {
     let site = Site::new();
     site.gitlab.latency(Duration::from_millis(150));
-    let started = std::time::Instant::now();
     let snapshot = site.client().snapshot().await;
     assert!(snapshot.user.is_ok() && snapshot.merge_request.is_ok());
     assert!(snapshot.listing.is_ok() && snapshot.versions.is_ok());
-    assert!(started.elapsed() < Duration::from_millis(450), "{:?}", started.elapsed());
+    assert_eq!(site.gitlab.most_in_flight(), 4);
 }
 
 #[tokio::test]

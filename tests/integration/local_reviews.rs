@@ -42,6 +42,33 @@ fn paths_narrow_a_review() {
 }
 
 #[test]
+fn the_command_of_a_job_reviews_head_where_there_is_no_job_and_says_what_it_assumed() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["checkout", "-q", "-b", "feature"]);
+    sandbox.write("src/app.py", "breakpoint()\n");
+    let head = sandbox.commit("a change");
+    sandbox.write("src/later.py", "breakpoint()\n");
+    sandbox.git(&["add", "-A"]);
+    let tried = sandbox.run(["--ci", "--agent", "builtin"]).expect_code(0);
+    let compared = sandbox.artifact("run.json")["compared"].as_str().unwrap().to_owned();
+    for assumed in [&format!("HEAD ({}) with main (", &head[..12]), "no variable of a job", "nothing is posted"] {
+        assert!(compared.contains(assumed), "{assumed}: {compared}");
+    }
+    assert!(tried.stdout.contains("compared HEAD"), "{}", tried.stdout);
+    let bundle = sandbox.artifact("diff.json");
+    assert_eq!(bundle["source"]["ref"]["head_sha"], head.as_str());
+    let files = bundle["files"].as_array().unwrap();
+    assert_eq!((files.len(), files[0]["path"].as_str()), (1, Some("src/app.py")));
+    // The base that somebody names is taken; in a job the variables are missed as before.
+    let named = sandbox.run(["--ci", "--agent", "builtin", "--base", "HEAD"]).expect_code(0);
+    assert!(named.stdout.contains("There is no change to review"), "{}", named.stdout);
+    let mut job = sandbox.command(["--ci", "--agent", "builtin", "--no-post"]);
+    let missed = crate::sandbox::Finished::of(job.env("GITLAB_CI", "true").output().unwrap());
+    assert_ne!(missed.code, 0);
+    assert!(missed.stderr.contains("merge_request_event"), "{}", missed.stderr);
+}
+
+#[test]
 fn coloured_marked_and_signed_diffs_are_read() {
     let plain = "diff --git a/x.py b/y.py\nsimilarity index 100%\nrename from x.py\nrename to y.py\n\
                  diff --git a/z.py b/z.py\n--- a/z.py\n+++ b/z.py\n@@ -1 +1 @@\n-one\n+two\n";

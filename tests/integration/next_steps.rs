@@ -97,7 +97,7 @@ const CASES: &[Case] = &[
         name: "--ci outside a merge request",
         prepare: |_| {},
         args: &["--ci", "--agent", "builtin"],
-        env: &[],
+        env: &[("CI_COMMIT_SHA", "1111111111111111111111111111111111111111")],
         next: "diffsan review --no-ci",
         code: 0,
         shows: "No findings",

@@ -87,6 +87,7 @@ fn plan(site: &Site, discussions: u32) -> PostPlan {
         base_sha: None,
         drafts: false,
         resolve: Vec::new(),
+        reopen: Vec::new(),
     }
 }
 
@@ -414,6 +415,17 @@ async fn a_moved_head_keeps_everything_out_of_the_lines_and_the_summary_has_it_i
 }
 
 #[tokio::test]
+async fn a_review_against_another_base_than_the_merge_requests_places_nothing_on_lines() {
+    let site = Site::new();
+    let plan = PostPlan { base_sha: Some(site.head.clone()), ..plan(&site, 2) };
+    let sent = post(&site, &plan).await;
+    assert!(sent.error.is_none() && site.gitlab.discussions().is_empty());
+    let body = &site.gitlab.notes()[0].body;
+    assert!((0..2).all(|number| body.contains(&format!("finding number {number}"))), "{body}");
+    assert!(body.contains(&format!("the merge request compares with `{}`", site.base)), "{body}");
+}
+
+#[tokio::test]
 async fn a_head_that_moves_after_it_was_read_still_gets_its_discussions() {
     let site = Site::new();
     let plan = plan(&site, 3);
@@ -652,6 +664,30 @@ async fn broken_rows_and_notes_of_nobody_stop_nothing() {
 }
 
 #[tokio::test]
+async fn many_pages_of_foreign_and_quoted_markers_are_read_to_the_end_and_hide_no_own_one() {
+    let site = Site::new();
+    let plan = plan(&site, 1);
+    post(&site, &plan).await;
+    let claim = site.gitlab.notes()[0].body.clone();
+    site.gitlab.change(|store| {
+        let quoted: String = claim.lines().map(|line| format!("> {line}\n")).collect();
+        for number in 0..450 {
+            let body = match number % 4 {
+                0 => &claim,
+                1 => &quoted,
+                2 => "<!-- reviewdog:claim:e30= -->",
+                _ => "fine",
+            };
+            store.add_plain(ALICE, body);
+        }
+    });
+    let before = site.gitlab.requests().len();
+    let sent = post(&site, &plan).await;
+    assert!(sent.results.items.iter().all(|item| item.already_there), "{:?}", sent.results);
+    assert!(site.gitlab.requests()[before..].iter().all(|request| request.method == "GET"));
+}
+
+#[tokio::test]
 async fn drafts_appear_together_and_one_that_has_no_place_falls_back_first() {
     let site = Site::new();
     let mut plan = plan(&site, 4);
@@ -706,6 +742,18 @@ async fn a_publication_that_breaks_in_the_middle_is_finished() {
 }
 
 #[tokio::test]
+async fn a_publication_that_publishes_some_loses_some_and_leaves_some_is_finished() {
+    let site = Site::new();
+    let mut plan = plan(&site, 5);
+    plan.drafts = true;
+    site.gitlab.change(|store| store.publish_breaks = true);
+    let sent = post(&site, &plan).await;
+    assert!(sent.results.ok, "{:?}", sent.error);
+    assert_once(&site.gitlab, &plan);
+    site.gitlab.change(|store| assert_eq!(store.drafts.len(), 0));
+}
+
+#[tokio::test]
 async fn a_run_with_drafts_that_is_killed_at_any_request_is_finished_with_one_copy() {
     let site = Site::new();
     let mut plan = plan(&site, 3);
@@ -754,8 +802,38 @@ async fn an_own_thread_is_resolved_only_where_nobody_answered_and_a_missing_righ
         let sent = post(&site, &plan).await;
         assert!(sent.results.ok, "{:?}", sent.error);
         let resolved = site.gitlab.discussions()[0].notes[0].resolved;
-        assert_eq!((resolved, sent.results.resolved), (may && !answered, u32::from(may && !answered)));
+        let expected = may && !answered;
+        assert_eq!((resolved, sent.results.resolved), (expected, u32::from(expected)));
+        let told = "Resolved by diffsan, since the line is gone and the fault with it: [1](";
+        assert_eq!(site.gitlab.notes()[0].body.contains(told), expected, "{}", site.gitlab.notes()[0].body);
+        if expected {
+            // Posted once more it says the same, and nothing is written.
+            let before = site.gitlab.requests().len();
+            assert_eq!(post(&site, &plan).await.results.resolved, 1);
+            assert!(site.gitlab.requests()[before..].iter().all(|request| request.method == "GET"));
+            (plan.resolve, plan.reopen) = (Vec::new(), plan.resolve);
+            assert_eq!(post(&site, &plan).await.results.reopened, 1);
+            assert!(!site.gitlab.discussions()[0].notes[0].resolved);
+            assert!(site.gitlab.notes()[0].body.contains("Opened again by diffsan"), "{}", site.gitlab.notes()[0].body);
+        }
     }
+}
+
+#[tokio::test]
+async fn a_comment_with_an_internal_answer_is_never_removed() {
+    let site = Site::new();
+    post(&site, &plan(&site, 1)).await;
+    let first = site.gitlab.discussions()[0].notes[0].id;
+    site.gitlab.change(|store| {
+        let reply = store.reply_to(first, ALICE, "for members");
+        let notes = store.discussions.iter_mut().flat_map(|thread| &mut thread.notes);
+        notes.filter(|note| note.id == reply).for_each(|note| note.internal = true);
+    });
+    // Another review of the same version takes its place, but for what somebody answered.
+    let mut newer = plan(&site, 1);
+    newer.claim = Some(Claim { generation: 2, ..claim("newer", 1) });
+    post(&site, &newer).await;
+    assert!(site.gitlab.discussions().iter().any(|thread| thread.notes[0].id == first));
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@ pub(crate) struct Job {
     pub(crate) head: String,
     pub(crate) gitlab: FakeGitLab,
     pub(crate) agent: PathBuf,
+    /// `gitlab.notify = "once"`.
+    pub(crate) notify_once: bool,
 }
 
 impl Job {
@@ -43,7 +45,7 @@ impl Job {
         );
         let agent = sandbox.script("agent.sh", &script);
         let gitlab = FakeGitLab::start(&sandbox.repo(), &base, &head);
-        Self { sandbox, base, head, gitlab, agent }
+        Self { sandbox, base, head, gitlab, agent, notify_once: false }
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -59,7 +61,8 @@ impl Job {
             .env("DIFFSAN_AGENT__AGENT", "command")
             .env("DIFFSAN_AGENT__COMMAND", &self.agent)
             .env("DIFFSAN_GITLAB__SETTLE_SECONDS", "1")
-            .env("DIFFSAN_REVIEW__MAX_INLINE", "50");
+            .env("DIFFSAN_REVIEW__MAX_INLINE", "50")
+            .env("DIFFSAN_GITLAB__NOTIFY", if self.notify_once { "once" } else { "each" });
         command
     }
 
@@ -246,7 +249,14 @@ fn a_posting_killed_at_any_request_is_finished_by_diffsan_post_with_one_copy_of_
             copy_folder(&planned.sandbox.workdir(), &folder);
             let name = folder.to_string_lossy().into_owned();
             let (sandbox, agent) = (Sandbox::bare(), planned.agent.clone());
-            let job = Job { sandbox, base: planned.base.clone(), head: planned.head.clone(), gitlab, agent };
+            let job = Job {
+                sandbox,
+                base: planned.base.clone(),
+                head: planned.head.clone(),
+                gitlab,
+                agent,
+                notify_once: false,
+            };
             let when = format!("killed at request {boundary}, {moment:?}");
             job.killed_at(&["post", &name], boundary, moment);
             let finished = job.run(&["post", &name]);
@@ -279,6 +289,22 @@ fn a_job_killed_at_any_write_and_started_again_ends_with_one_copy_of_everything(
             job.killed_at(&["--ci"], boundary, moment);
             job.run(&["--ci"]).expect_code(0);
             job.assert_once(11, &when);
+        }
+    }
+}
+
+#[test]
+fn a_job_with_drafts_killed_at_any_write_and_started_again_ends_with_one_copy_of_everything() {
+    // The claim, a look at it, the drafts, three of them, the drafts again, their publication, a look, the claim again.
+    for boundary in (9..19).step_by(2) {
+        for moment in [Moment::BeforeDoing, Moment::BeforeAnswering] {
+            let mut job = Job::new(3);
+            job.notify_once = true;
+            let when = format!("killed at request {boundary}, {moment:?}");
+            job.killed_at(&["--ci"], boundary, moment);
+            job.run(&["--ci"]).expect_code(0);
+            job.assert_once(3, &when);
+            job.gitlab.change(|store| assert_eq!(store.drafts.len(), 0, "{when}"));
         }
     }
 }

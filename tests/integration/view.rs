@@ -128,6 +128,19 @@ fn the_spinner_turns_on_a_terminal_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn files_and_lines_are_links_where_the_terminal_makes_them() {
+    let sandbox = Sandbox::bare();
+    let written = on_a_terminal(&sandbox, 100, "-q", &[("VTE_VERSION", "7600")]);
+    let file = sandbox.repo().canonicalize().unwrap().join("src/checkout/payments.py");
+    for words in
+        [format!("{}\x1b\\src/checkout/payments.py", file.display()), format!("{}#9\x1b\\line 9", file.display())]
+    {
+        assert!(written.contains(&format!("\x1b]8;;file://{words}\x1b]8;;\x1b\\")), "{words:?}: {written:?}");
+    }
+    assert!(!on_a_terminal(&sandbox, 100, "-q", &[]).contains("\x1b]8;"));
+}
+
+#[test]
 fn quiet_prints_the_result_alone() {
     let sandbox = Sandbox::bare();
     let written = on_a_terminal(&sandbox, 100, "-q", &[]);

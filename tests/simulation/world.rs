@@ -410,6 +410,8 @@ impl Forge for Door {
         self.send(Write::Reply(discussion.parse().unwrap_or(0), body.to_owned())).await.map(|_| ())
     }
 
+    async fn settle_threads(&self) {}
+
     async fn drafts(&self) -> Result<Vec<(u64, String)>, Trouble> {
         self.travel().await;
         Ok(self.world.borrow().drafts.iter().map(|draft| (draft.id, draft.body.clone())).collect())

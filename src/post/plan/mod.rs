@@ -92,7 +92,7 @@ pub fn place<'a>(inputs: &Inputs<'a>) -> Placement<'a> {
         let told = inputs.story.told.get(at).unwrap_or(&Told::New);
         if finding.severity < config.min_severity {
             placement.withheld.push(finding);
-        } else if let Told::Repeated { .. } = told {
+        } else if let Told::Repeated { .. } | Told::Back { .. } = told {
             placement.repeated.push(finding);
         } else if let Told::Dismissed { .. } = told {
             placement.dismissed.push(finding);
@@ -172,6 +172,7 @@ pub fn build(inputs: &Inputs<'_>) -> PostPlan {
         base_sha: inputs.base_sha.map(str::to_owned),
         drafts: inputs.config.gitlab.notify == Notify::Once,
         resolve: Vec::new(),
+        reopen: inputs.story.reopen.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The comments on lines: posted in rounds, each looked for before it is repeated.
 
-use super::{Delivery, Forge, Item, Late, State, Trouble, join};
+use super::{Delivery, Forge, Item, Late, State, Trouble, join, sweep};
 use crate::threads::{Claim, ItemMark, Seen};
 
 impl<F: Forge> Delivery<'_, F> {
@@ -43,16 +43,16 @@ impl<F: Forge> Delivery<'_, F> {
     fn find(&self, seen: &Seen) {
         for (at, item) in self.mission.items.iter().enumerate() {
             let adopted = item.adopted.and_then(|note| seen.thread(note));
-            let copies: Vec<_> = seen.items_of(&self.mission.claim.nonce, &item.mark.finding).collect();
-            let Some(found) = adopted.or_else(|| copies.first().copied()) else {
+            // Of several copies the one that no sweep will remove.
+            let copies = seen.items_of(&self.mission.claim.nonce, &item.mark.finding);
+            let Some(found) = adopted.or_else(|| copies.max_by_key(|copy| sweep::worth(copy))) else {
                 self.respect(seen, at);
                 continue;
             };
             let state = &mut self.states.borrow_mut()[at];
             let discussion = found.discussion.clone();
             match state {
-                State::There { note, discussion: known, .. } if *note == found.note => *known = discussion,
-                State::There { .. } => {}
+                State::There { note, discussion: known, .. } => (*note, *known) = (found.note, discussion),
                 State::Unknown(_) => *state = State::There { note: found.note, discussion, already: false },
                 _ => *state = State::There { note: found.note, discussion, already: true },
             }

@@ -33,6 +33,9 @@ pub trait Forge {
     fn create_item(&self, item: usize, body: &str) -> impl Future<Output = Result<u64, Trouble>>;
     /// Writes into a discussion that is there.
     fn reply(&self, discussion: &str, body: &str) -> impl Future<Output = Result<(), Trouble>>;
+    /// Resolves and opens again what the review wants so, in the threads of earlier ones. Asked for once, when it is
+    /// certain that the review holds and before the summary tells of it.
+    fn settle_threads(&self) -> impl Future<Output = ()>;
     /// The user's drafts: their ids and texts.
     fn drafts(&self) -> impl Future<Output = Result<Vec<(u64, String)>, Trouble>>;
     /// Drafts the discussion of an item; false when GitLab would not place it.
@@ -254,6 +257,9 @@ impl<F: Forge> Delivery<'_, F> {
         self.items(&mut seen).await;
         if let Some(better) = self.better(&seen) {
             return self.lose(&seen, &better).await;
+        }
+        if self.stopped.borrow().is_none() {
+            self.forge.settle_threads().await;
         }
         let unchanged = self.complete(&seen, id).await && !posted;
         self.sweep(&seen).await;

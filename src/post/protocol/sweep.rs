@@ -1,6 +1,7 @@
 //! Removes what overlapping runs left double: only own notes, only with a better copy in sight, never what somebody
 //! answered or edited.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::Forge;
@@ -78,11 +79,14 @@ fn doomed<'a>(seen: &'a Seen, idempotent: bool, own: Option<&str>) -> Doomed<'a>
     }
 }
 
-/// The same finding of the same review twice: the answered one stays, else the first.
+/// Which of several copies stays: the one that somebody took up, else the first.
+pub(super) fn worth(copy: &Thread) -> (bool, Reverse<u64>) {
+    (copy.answered() || copy.resolved, Reverse(copy.note))
+}
+
+/// The same finding of the same review twice, and this is not the copy that stays.
 fn is_twin(seen: &Seen, thread: &Thread) -> bool {
-    seen.items_of(&thread.mark.nonce, &thread.mark.finding).any(|other| {
-        (other.answered() || other.resolved, std::cmp::Reverse(other.note)) > (false, std::cmp::Reverse(thread.note))
-    })
+    seen.items_of(&thread.mark.nonce, &thread.mark.finding).any(|other| worth(other) > worth(thread))
 }
 
 /// A comment whose claim is gone, on a line where a review that holds has said something too.

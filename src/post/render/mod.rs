@@ -88,7 +88,14 @@ pub fn with_links(summary_body: &str, links: &[(&PlannedDiscussion, String)]) ->
     if links.len() > LISTED {
         lines.push(format!("- and {} more", links.len() - LISTED));
     }
-    let section = details(&format!("On lines of the diff ({})", links.len()), &lines.join("\n"));
+    with_section(summary_body, &details(&format!("On lines of the diff ({})", links.len()), &lines.join("\n")))
+}
+
+/// A summary with one more section, before the markers.
+pub fn with_section(summary_body: &str, section: &str) -> String {
+    if section.is_empty() {
+        return summary_body.to_owned();
+    }
     let (before, after) = summary_body.split_at(summary_body.find(MARKER).unwrap_or(summary_body.len()));
     format!("{}\n\n{section}\n\n{after}", before.trim_end())
 }

@@ -158,6 +158,9 @@ fn count(counts: &mut Counts, kind: &str) {
 
 /// Passes a text until a pass changes nothing. None is known that needs many; code stands still whatever it holds.
 fn settled(text: &str, pass: impl Fn(&str) -> Clean, as_code: impl Fn(&str) -> String) -> Clean {
+    if crate::run::fault::is_undefended("sanitise") {
+        return Clean { text: text.to_owned(), counts: Counts::new() };
+    }
     let mut clean = pass(text);
     for _ in 0..MOST_PASSES {
         let again = pass(&clean.text).text;

@@ -1,6 +1,7 @@
 //! Executes a post plan: reads what is there, hands it to the protocol, and says what became of everything.
 
 mod ledger;
+mod threads;
 mod wire;
 
 use super::links::Links;
@@ -12,9 +13,10 @@ use crate::gitlab::{Client, DiffRefs, MergeRequest, Snapshot, Trouble, Version};
 use crate::redact::Engine;
 use crate::run::events::{Event, Events};
 use crate::run::workdir::Workdir;
-use crate::threads::marker;
 use crate::threads::{ItemMark, NoteView, Own, Seal, Seen};
+use crate::threads::{marker, story};
 use ledger::Ledger;
+use threads::{Done, Threads};
 use wire::{Said, Wire};
 
 /// What became of a plan, and the error that says so.
@@ -36,7 +38,8 @@ pub async fn send(plan: &PostPlan, client: &Client, workdir: &Workdir, events: &
     let seal = client.seal(site.merge_request.project_id);
     let places = std::iter::once(&site.merge_request.web_url).chain(client.job_urls());
     let links = Links { places: places.cloned().collect() };
-    let sending = Sending { plan, client, events, engine, site, seal, links };
+    let markers = summary_markers(plan);
+    let sending = Sending { plan, client, events, engine, site, seal, links, markers };
     sending.run(&ledger).await
 }
 
@@ -49,8 +52,8 @@ pub async fn tidy(
     (engine, events): (&Engine, &Events),
 ) {
     let ledger = Ledger::open(workdir, events);
-    let links = Links::default();
-    let wire = Wire::new(client, (engine, events), &ledger, own.seal, &links, Vec::new());
+    let (links, threads) = (Links::default(), Threads::default());
+    let wire = Wire::new(client, (engine, events), &ledger, own.seal, (&links, &[]), &threads, Vec::new());
     if let Ok(removed) = protocol::tidy(&wire, own, idempotent).await
         && removed > 0
     {
@@ -95,7 +98,6 @@ enum Inline {
     Yes,
     /// The merge request's diff is between other commits now; how to say so.
     Moved {
-        head: String,
         why: String,
     },
     /// GitLab does not say which commits the diff is of.
@@ -110,6 +112,8 @@ struct Sending<'a> {
     site: Site,
     seal: Seal,
     links: Links,
+    /// Values of the markers that the summary is to have.
+    markers: Vec<String>,
 }
 
 impl Sending<'_> {
@@ -120,8 +124,9 @@ impl Sending<'_> {
             _ => Vec::new(),
         };
         let claim = self.claim();
-        let items: Vec<Item> = planned.iter().map(|planned| self.item(planned)).collect();
-        let render = |states: &[State]| self.note(&claim, &inline, states);
+        let items: Vec<Item> = planned.iter().map(|planned| self.item(planned, &claim)).collect();
+        let threads = Threads::new(&self.plan.resolve, &self.plan.reopen, self.site.author);
+        let render = |states: &[State]| self.note(&claim, &inline, states, &threads.done());
         let now = self.client.now();
         let late = ledger.late(self.client.pace().settle).into_iter().map(|(write, left)| (write, now + left));
         let mission = Mission {
@@ -135,14 +140,13 @@ impl Sending<'_> {
             idempotent: self.plan.idempotent_summary,
             drafts: self.plan.drafts,
         };
-        let wire = Wire::new(self.client, (self.engine, self.events), ledger, &self.seal, &self.links, planned);
+        let own = (&self.links, self.markers.as_slice());
+        let wire = Wire::new(self.client, (self.engine, self.events), ledger, &self.seal, own, &threads, planned);
         let delivered = protocol::deliver(&wire, &mission, &self.client.pace()).await;
-        let resolved = match delivered.end {
-            End::Done => self.resolve().await,
-            _ => 0,
-        };
         let mut sent = self.results(&wire, delivered, &inline);
-        sent.results.resolved = resolved;
+        let done = threads.done();
+        let count = |notes: Vec<u64>| u32::try_from(notes.len()).unwrap_or(u32::MAX);
+        (sent.results.resolved, sent.results.reopened) = (count(done.resolved), count(done.reopened));
         sent
     }
 
@@ -169,7 +173,7 @@ impl Sending<'_> {
             self.client.name()
         );
         self.events.emit(Event::Warning { message });
-        Inline::Moved { head: head_sha.clone(), why }
+        Inline::Moved { why }
     }
 
     /// What the plan claims; a plan of 0.1.0 has its markers only.
@@ -186,26 +190,32 @@ impl Sending<'_> {
             let again = seen.claims_of(&claim.nonce).map(|seen| seen.claim.generation).max();
             let highest = seen.claims.iter().map(|seen| seen.claim.generation).max().unwrap_or(0);
             claim.generation = again.unwrap_or(highest.saturating_add(1));
+            let said = story::commented(&seen.without(&claim.nonce), &claim.findings);
+            for (finding, note) in claim.findings.iter_mut().zip(said).filter(|(_, note)| note.is_some()) {
+                (finding.note, finding.adopted) = (note, true);
+            }
         }
         claim
     }
 
-    fn item(&self, planned: &PlannedDiscussion) -> Item {
+    fn item(&self, planned: &PlannedDiscussion, claim: &Claim) -> Item {
         let text = marker::text(&planned.body_markdown);
+        let id = render::marker_id(&planned.finding_id);
+        let known = claim.findings.iter().find(|finding| finding.id == id && finding.adopted);
         Item {
             mark: ItemMark {
                 line: planned.line_key.clone(),
                 block: planned.block_key.clone(),
-                finding: render::marker_id(&planned.finding_id),
+                finding: id,
                 ..ItemMark::default()
             },
             text: self.clean(text),
-            adopted: None,
+            adopted: known.and_then(|known| known.note),
         }
     }
 
     /// The claim and its text, with what became of the items so far.
-    fn note(&self, claim: &Claim, inline: &Inline, states: &[State]) -> (Claim, String) {
+    fn note(&self, claim: &Claim, inline: &Inline, states: &[State], settled: &Done) -> (Claim, String) {
         let mut claim = claim.clone();
         for (planned, state) in self.plan.discussions.iter().zip(states) {
             let id = render::marker_id(&planned.finding_id);
@@ -217,7 +227,7 @@ impl Sending<'_> {
         if claim.delivered {
             claim.review = None;
         }
-        (claim, self.clean(&self.text(inline, states)))
+        (claim, self.clean(&self.settled(&self.text(inline, states), settled)))
     }
 
     /// The planned summary, and every finding that has no place of its own, or none yet.
@@ -226,7 +236,7 @@ impl Sending<'_> {
             (Some(State::There { .. }), _) => None,
             (Some(State::Refused(trouble) | State::Unknown(trouble)), _) => Some(trouble.reason()),
             (Some(State::Missing), _) => Some(String::new()),
-            (None, Inline::Moved { why, .. }) => Some(why.clone()),
+            (None, Inline::Moved { why }) => Some(why.clone()),
             (None, _) => Some("GitLab does not say which commits the merge request's diff is of".to_owned()),
         };
         let reasons: Vec<_> = (0..self.plan.discussions.len()).map(reason).collect();
@@ -240,12 +250,28 @@ impl Sending<'_> {
         let body = render::with_failed_items(&self.plan.summary_body, &left);
         let body = render::with_links(&body, &self.links(states));
         match (inline, &self.plan.head_sha) {
-            (Inline::Moved { head, .. }, Some(reviewed)) => format!(
-                "This review is of commit `{reviewed}`. The merge request has changed since (its head is `{head}`), so \
-                 no finding was placed on a line.\n\n{body}"
+            (Inline::Moved { why }, Some(reviewed)) => format!(
+                "This review is of commit `{reviewed}`. The merge request's diff is another by now, so no finding was \
+                 placed on a line: {why}.\n\n{body}"
             ),
             _ => body,
         }
+    }
+
+    /// The text with what became of earlier threads.
+    fn settled(&self, text: &str, done: &Done) -> String {
+        let url = &self.site.merge_request.web_url;
+        let link = |(at, note): (usize, &u64)| format!("[{}]({url}#note_{note})", at + 1);
+        let links = |notes: &[u64]| notes.iter().enumerate().map(link).collect::<Vec<_>>().join(", ");
+        let lines = [
+            ("Resolved by diffsan, since the line is gone and the fault with it", &done.resolved),
+            ("Opened again by diffsan, since the fault is back", &done.reopened),
+        ];
+        let told = lines.into_iter().filter(|(_, notes)| !notes.is_empty()).map(|(what, notes)| match url.is_empty() {
+            true => format!("{what}: {}.", notes.len()),
+            false => format!("{what}: {}.", links(notes)),
+        });
+        render::with_section(text, &told.collect::<Vec<_>>().join("\n\n"))
     }
 
     /// Where the findings of this review stand.
@@ -259,42 +285,10 @@ impl Sending<'_> {
             .collect()
     }
 
-    /// Resolves own threads whose fault is gone; nobody else's, and none that somebody answered meanwhile.
-    async fn resolve(&self) -> u32 {
-        let mut resolved = 0;
-        for planned in &self.plan.resolve {
-            let thread = self.client.discussion(&planned.discussion_id).await.ok().flatten().unwrap_or_default();
-            let said: Vec<_> = thread.iter().filter(|note| !note.system).collect();
-            let is_own = |note: &&NoteView| {
-                note.id == planned.note_id
-                    && note.author_id.is_some()
-                    && note.author_id == self.site.author
-                    && !note.resolved
-            };
-            if said.len() != 1 || !said.iter().any(is_own) {
-                continue;
-            }
-            match self.client.resolve(&planned.discussion_id, planned.note_id, true).await {
-                Ok(()) => resolved += 1,
-                Err(trouble) => {
-                    let message = format!("an own thread could not be resolved: {}", trouble.reason());
-                    self.events.emit(Event::Warning { message });
-                    // Without the right to one there is no right to the others.
-                    break;
-                }
-            }
-        }
-        resolved
-    }
-
     /// A text as it will be sent: without secrets, with nothing in it that acts, and with the markers that belong there.
     fn clean(&self, text: &str) -> String {
-        let tag = self.plan.claim.as_ref().map(|claim| claim.tag.as_str());
-        let fits = |value: &str| {
-            let old = tag.is_none() && !value.contains(':');
-            old || Some(value) == tag || value.starts_with("fingerprint:") || value.starts_with("prior_digest:")
-        };
-        super::wire::body(self.engine, text, &self.links.own(text, fits)).into_string()
+        let is_own = |value: &str| self.markers.iter().any(|marker| marker == value);
+        super::wire::body(self.engine, text, &self.links.own(text, is_own)).into_string()
     }
 
     fn results(&self, wire: &Wire<'_>, delivered: Delivered, inline: &Inline) -> Sent {
@@ -389,7 +383,7 @@ impl Sending<'_> {
                 outcome.item.rung = claimed.then(|| "summary".to_owned());
                 outcome.delivered = claimed;
                 let why = match inline {
-                    Inline::Moved { why, .. } => why,
+                    Inline::Moved { why } => why,
                     _ => "GitLab does not say which commits the merge request's diff is of",
                 };
                 let message = format!("{} was not posted inline: {why}", planned.finding_id);
@@ -479,6 +473,18 @@ fn superseded(note: u64, newer: bool) -> String {
     }
 }
 
+/// The markers of a summary: its tag, the fingerprint and the digest, each once. The plan was read from a folder, so any
+/// other is somebody's text.
+fn summary_markers(plan: &PostPlan) -> Vec<String> {
+    let tag = plan.claim.as_ref().map_or_else(|| old_claim(plan).tag, |claim| claim.tag.clone());
+    // Texts stand above the markers, so that the last of a kind is the summary's own.
+    let last = |kind: &str| {
+        let value = marker::values(&plan.summary_body, kind).last();
+        value.map(|value| format!("{kind}{value}"))
+    };
+    [Some(tag), last("fingerprint:"), last("prior_digest:")].into_iter().flatten().collect()
+}
+
 /// A plan of 0.1.0 says by its markers whose it is; its own text names the review.
 fn old_claim(plan: &PostPlan) -> Claim {
     let tag = marker::all(&plan.summary_body).find(|value| !value.contains(':')).unwrap_or_default();
@@ -516,7 +522,7 @@ fn conclude(mut outcomes: Vec<Outcome<'_>>, engine: &Engine, superseded: bool) -
     let ok = items.iter().all(|item| item.ok);
     let missing = outcomes.iter().any(|outcome| !outcome.item.ok && !outcome.delivered);
     let error = (missing && !superseded).then(|| worst(outcomes, items.len()));
-    Sent { results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0 }, error }
+    Sent { results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0, reopened: 0 }, error }
 }
 
 /// The error of the whole: a refused token above all, else how many items are missing and why the first one is.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use super::ledger::Ledger;
+use super::threads::Threads;
 use crate::contracts::{PlannedDiscussion, Position};
 use crate::gitlab::{Client, Posted, Trouble};
 use crate::post::links::Links;
@@ -18,7 +19,7 @@ use crate::redact::Engine;
 use crate::run::clock;
 use crate::run::events::{Event, Events};
 use crate::run::record::hex;
-use crate::threads::{Claim, ItemMark, NoteView, Seal};
+use crate::threads::{Claim, ItemMark, NoteView, Seal, marker};
 
 /// What GitLab said to the writes of one thing.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +42,9 @@ pub(super) struct Wire<'a> {
     ledger: &'a Ledger<'a>,
     seal: &'a Seal,
     links: &'a Links,
+    /// Values of the markers that the summary is to have.
+    markers: &'a [String],
+    threads: &'a Threads<'a>,
     planned: Vec<&'a PlannedDiscussion>,
     summary: Mutex<Said>,
     items: Vec<Mutex<Said>>,
@@ -54,18 +58,29 @@ impl<'a> Wire<'a> {
         (engine, events): (&'a Engine, &'a Events),
         ledger: &'a Ledger<'a>,
         seal: &'a Seal,
-        links: &'a Links,
+        (links, markers): (&'a Links, &'a [String]),
+        threads: &'a Threads<'a>,
         planned: Vec<&'a PlannedDiscussion>,
     ) -> Self {
         let seed = format!("{} {}", clock::now().unix_timestamp_nanos(), std::process::id());
         let items = planned.iter().map(|_| Mutex::default()).collect();
         let (summary, serial) = (Mutex::default(), AtomicU64::new(0));
-        Self { client, engine, events, ledger, seal, links, planned, summary, items, serial, seed }
+        Self { client, engine, events, ledger, seal, links, markers, threads, planned, summary, items, serial, seed }
     }
 
-    /// The body as it is sent. Its text went this way before it was signed, so that nothing changes any more.
+    /// The body as it is sent. Its text went this way before it was signed, so that nothing changes any more. Own are
+    /// the markers it was signed with, at its end, and those that the summary is to have; a body that was read back from
+    /// GitLab may hold others.
     fn sanitised(&self, body: &str) -> Sanitised {
-        wire::body(self.engine, body, &self.links.own(body, |_| true))
+        let last = marker::last(body);
+        let body_of_item = body.trim_end().rsplit_once('\n').map(|(above, _)| above);
+        let above =
+            body_of_item.filter(|_| last.is_some_and(|last| last.starts_with("finding:"))).and_then(marker::last);
+        let above = above.filter(|above| above.starts_with("item:"));
+        let is_own = |value: &str| {
+            Some(value) == last || Some(value) == above || self.markers.iter().any(|marker| marker == value)
+        };
+        wire::body(self.engine, body, &self.links.own(body, is_own))
     }
 
     pub(super) fn summary(&self) -> Said {
@@ -217,6 +232,10 @@ impl Forge for Wire<'_> {
 
     async fn reply(&self, discussion: &str, body: &str) -> Result<(), Trouble> {
         self.client.reply(discussion, &self.sanitised(body)).await
+    }
+
+    async fn settle_threads(&self) {
+        self.threads.settle(self.client, self.events).await;
     }
 
     async fn drafts(&self) -> Result<Vec<(u64, String)>, Trouble> {

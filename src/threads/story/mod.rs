@@ -6,7 +6,7 @@ use super::keys::{self, Keys, Known, Said, Standing};
 use super::marker;
 use super::seen::{Reply, Seen, SeenClaim, Thread};
 use crate::contracts::{
-    Category, Claim, ClaimFinding, Conversation, ConversationItem, EarlierReview, Finding, Severity,
+    Category, Claim, ClaimFinding, Conversation, ConversationItem, EarlierReview, Finding, PlannedResolve, Severity,
 };
 use crate::diff::Diff;
 use crate::post::render;
@@ -40,6 +40,8 @@ pub enum Told {
     New,
     /// An earlier review says it already, here.
     Repeated { note: Option<u64> },
+    /// An earlier review says it, in a thread that diffsan resolved since: it is opened again.
+    Back { note: Option<u64> },
     /// A person refused it: it is not said again.
     Dismissed { note: Option<u64>, counted: bool, why: String },
 }
@@ -54,6 +56,8 @@ pub struct Story {
     /// What the new claim keeps: the review's findings, then the earlier ones that stand.
     pub findings: Vec<ClaimFinding>,
     pub conversation: Conversation,
+    /// Threads that diffsan resolved and whose fault is back.
+    pub reopen: Vec<PlannedResolve>,
 }
 
 impl Story {
@@ -88,7 +92,12 @@ pub fn tell(seen: &Seen, review: &[Finding], diff: &Diff<'_>, people: &People, u
         let told = match known[at] {
             Some(Known::Same(before)) => {
                 found_again.insert(before);
-                again(&earlier[before], &story.keys[at], &standing, people)
+                let earlier = &earlier[before];
+                let told = again(earlier, &story.keys[at], &standing, people);
+                story.reopen.extend(
+                    earlier.thread.filter(|_| told == Told::Back { note: earlier.finding.note }).and_then(back),
+                );
+                told
             }
             _ => Told::New,
         };
@@ -103,6 +112,10 @@ pub fn tell(seen: &Seen, review: &[Finding], diff: &Diff<'_>, people: &People, u
                 story.conversation.new.push(item);
             }
             Told::Repeated { .. } => story.conversation.still_open.push(item),
+            Told::Back { .. } => {
+                item.reason = Some("it is back: diffsan had resolved its thread".to_owned());
+                story.conversation.still_open.push(item);
+            }
             Told::Dismissed { why, .. } => {
                 item.reason = Some(why.clone());
                 story.conversation.dismissed.push(item);
@@ -146,6 +159,37 @@ pub fn standing_now(seen: &Seen, claim: &Claim, people: &People) -> Vec<ClaimFin
         ClaimFinding { dismissed, ..finding.clone() }
     });
     now.collect()
+}
+
+/// The earlier comments that say what these findings say, for a review whose job could not see them. One that diffsan
+/// resolved says nothing any more, and a refusal holds for the block it was said of.
+pub fn commented(seen: &Seen, findings: &[ClaimFinding]) -> Vec<Option<u64>> {
+    let earlier = earlier(seen);
+    let keyed = |finding: &&ClaimFinding| !finding.line.is_empty();
+    let known: Vec<&ClaimFinding> = earlier.iter().map(|earlier| &earlier.finding).filter(keyed).collect();
+    let before: Vec<Said<'_>> = known.iter().map(|finding| said_before(&finding.line, finding)).collect();
+    let new: Vec<Said<'_>> = findings.iter().map(|finding| said_before(&finding.line, finding)).collect();
+    let says = |(at, found): (usize, Option<Known>)| {
+        let Some(Known::Same(before)) = found else { return None };
+        let thread = known[before].note.and_then(|note| seen.thread(note))?;
+        let by_diffsan = thread.resolved && thread.resolved_by == seen.author;
+        let holds = !thread.resolved || !by_diffsan && known[before].block == findings[at].block;
+        holds.then_some(thread.note)
+    };
+    keys::pair(&new, &before).into_iter().enumerate().map(says).collect()
+}
+
+/// Earlier findings that people refused and whose code still stands, with the reason.
+pub fn refused(seen: &Seen, diff: &Diff<'_>, people: &People) -> Vec<ConversationItem> {
+    let standing = Standing::of(diff);
+    let earlier = earlier(seen);
+    let items = earlier.iter().filter_map(|earlier| match judge(earlier, &standing, people) {
+        Status::Refused { counted, why } => {
+            Some(ConversationItem { counted, reason: Some(why), ..item(&earlier.finding, None) })
+        }
+        _ => None,
+    });
+    items.collect()
 }
 
 /// Everybody whose word may settle a finding: their roles have to be known.
@@ -254,6 +298,9 @@ fn again(earlier: &Earlier<'_>, keys: &Keys, standing: &Standing, people: &Peopl
         Status::Refused { counted, why } if same_block => Told::Dismissed { note, counted, why },
         // Settled, or refused where the code was another: it is said anew.
         Status::Refused { .. } => Told::New,
+        Status::Settled(_) if earlier.thread.is_some_and(|thread| resolved_by_diffsan(thread, people)) => {
+            Told::Back { note }
+        }
         Status::Settled(_) if earlier.thread.is_some_and(|thread| thread.resolved) => Told::New,
         // It stood in a summary only: there is no comment to point at, so it is told in full.
         _ if note.is_none() => Told::New,
@@ -282,13 +329,23 @@ fn judge(earlier: &Earlier<'_>, standing: &Standing, people: &People) -> Status 
             false => Status::Open,
         };
     };
-    if thread.resolved && thread.resolved_by.is_some() && thread.resolved_by == people.own {
+    if resolved_by_diffsan(thread, people) {
         return Status::Settled("diffsan resolved it".to_owned());
     }
     match refusal(thread, people) {
         Some((counted, why)) => Status::Refused { counted, why },
         None => Status::Open,
     }
+}
+
+fn resolved_by_diffsan(thread: &Thread, people: &People) -> bool {
+    thread.resolved && thread.resolved_by.is_some() && thread.resolved_by == people.own
+}
+
+/// The thread as one to open again.
+fn back(thread: &Thread) -> Option<PlannedResolve> {
+    let (finding_id, note_id) = (thread.mark.finding.clone(), thread.note);
+    Some(PlannedResolve { finding_id, discussion_id: thread.discussion.clone()?, note_id })
 }
 
 /// Whether a person refused it: still counted where only the author did.
@@ -336,6 +393,9 @@ fn unquoted(body: &str) -> String {
 }
 
 fn said_in_short(reply: &Reply) -> String {
+    if reply.internal {
+        return "answered in an internal note".to_owned();
+    }
     let text: String = unquoted(&reply.body).chars().take(200).collect();
     format!("answered: {text}")
 }
@@ -343,7 +403,7 @@ fn said_in_short(reply: &Reply) -> String {
 fn kept(finding: &Finding, keys: &Keys, title: &str, told: &Told) -> ClaimFinding {
     let (note, dismissed) = match told {
         Told::New => (None, false),
-        Told::Repeated { note } => (*note, false),
+        Told::Repeated { note } | Told::Back { note } => (*note, false),
         Told::Dismissed { note, counted, .. } => (*note, !counted),
     };
     ClaimFinding {

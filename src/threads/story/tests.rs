@@ -169,11 +169,25 @@ fn a_refusal_holds_for_its_block_only_and_an_outdated_thread_is_none() {
 }
 
 #[test]
-fn what_diffsan_resolved_and_comes_back_is_said_again() {
+fn what_diffsan_resolved_and_comes_back_is_opened_again_and_counts() {
     let same = [finding(3, Severity::High, NONE)];
     let after = After::review(DIFF, &same).resolved(BOT);
-    assert_eq!(after.again(DIFF, &same).told, [Told::New]);
+    let story = after.again(DIFF, &same);
+    assert_eq!(story.told, [Told::Back { note: Some(10) }]);
+    assert_eq!((story.reopen.len(), story.reopen[0].note_id, story.reopen[0].discussion_id.as_str()), (1, 10, "d10"));
+    assert_eq!((story.conversation.still_open.len(), story.counted().get("high")), (1, Some(&1)));
     assert_eq!(after.again(DIFF, &[]).standing(), 0);
+    assert_eq!(after.again(DIFF, &[]).reopen, []);
+}
+
+#[test]
+fn an_internal_refusal_counts_and_is_never_repeated() {
+    let mut after = After::review(DIFF, &[finding(3, Severity::High, NONE)]).answered(REVIEWER, "By design, see C-12");
+    after.notes.iter_mut().filter(|note| note.id == 99).for_each(|note| note.internal = true);
+    let story = after.again(DIFF, &[]);
+    assert_eq!(story.counted().get("high"), None);
+    let told = serde_json::to_string(&story.conversation).expect("json");
+    assert!(told.contains("internal note") && !told.contains("C-12"), "{told}");
 }
 
 #[test]

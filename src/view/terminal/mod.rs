@@ -105,7 +105,7 @@ impl Page {
         let style = Style::new().bold();
         let rule = self.look.width.min(PROSE).saturating_sub(header.width() + count.len() + 2);
         let faint = self.faint();
-        let header = self.linked(group.path, &header);
+        let header = self.linked(group.path, None, &header);
         let title = format!("{style}{header}{style:#} {faint}{}{faint:#} {count}", "─".repeat(rule));
         self.section(&title, false);
         for finding in &group.findings {
@@ -124,7 +124,11 @@ impl Page {
         let _ = write!(self.text, "  {style}{severity}{style:#} {category}");
         let faint = self.faint();
         if severity.len() + category.len() + facts.width() + 6 <= self.look.width {
-            let _ = writeln!(self.text, " {faint}· {facts}{faint:#}");
+            // The line's link is added last: its address has no width.
+            let lines = line_words(finding);
+            let linked = self.linked(&finding.path, Some(finding.line_start), &lines);
+            let facts = facts.strip_prefix(&lines).unwrap_or(&facts);
+            let _ = writeln!(self.text, " {faint}· {linked}{facts}{faint:#}");
         } else {
             self.text.push('\n');
             self.dim_wrapped(&facts, "  ");
@@ -355,11 +359,11 @@ impl Page {
         }
     }
 
-    /// The path as a link to its file, where the terminal makes links.
-    fn linked(&self, path: &str, words: &str) -> String {
+    /// Words as a link to a file and a line of it, where the terminal makes links.
+    fn linked(&self, path: &str, line: Option<u32>, words: &str) -> String {
         let Some(root) = &self.look.root else { return words.to_owned() };
         let full = root.join(path);
-        let address = super::links::file_address(&full.to_string_lossy());
+        let address = super::links::file_address(&full.to_string_lossy(), line);
         format!("\x1b]8;;{address}\x1b\\{words}\x1b]8;;\x1b\\")
     }
 

@@ -291,7 +291,7 @@ impl FakeGitLab {
         self.state().requests.clone()
     }
 
-    /// Most writes that were under way at the same time.
+    /// Most requests that were under way at the same time.
     pub(crate) fn most_in_flight(&self) -> usize {
         self.state().most_in_flight
     }

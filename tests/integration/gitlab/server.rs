@@ -92,7 +92,7 @@ async fn handle(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 64 << 20).await.unwrap_or_default();
-    let _counted = (parts.method != "GET").then(|| InFlight::new(&shared));
+    let _counted = InFlight::new(&shared);
     let latency = lock(&shared).latency;
     tokio::time::sleep(latency).await;
 
@@ -164,7 +164,7 @@ fn do_it(shared: &Shared, parts: &axum::http::request::Parts, body: &Bytes) -> A
     answers::answer(&mut state.store, &call)
 }
 
-/// Counts a write for as long as it is under way.
+/// Counts a request for as long as it is under way.
 struct InFlight(Arc<Shared>);
 
 impl InFlight {

@@ -92,6 +92,8 @@ pub(crate) struct Store {
     pub(crate) lag: usize,
     /// The token may not resolve threads.
     pub(crate) may_resolve: bool,
+    /// The next publication of drafts breaks off in the middle.
+    pub(crate) publish_breaks: bool,
     /// Reviews that were announced with one notification.
     pub(crate) announced: u32,
     pub(crate) effects: Effects,
@@ -137,6 +139,7 @@ impl Store {
             roles: HashMap::new(),
             lag: 0,
             may_resolve: true,
+            publish_breaks: false,
             announced: 0,
             effects: Effects::default(),
             raw_diffs: true,
