@@ -8,10 +8,10 @@ use super::caller::Caller;
 use super::talk::{self, Terms};
 use super::{About, Request};
 use crate::contracts::{
-    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, Validation, VerdictCounts,
+    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
 };
 use crate::diff::Diff;
-use crate::error::{Error, Result};
+use crate::error::{Error, Failure, Result};
 use crate::gitlab::Client;
 use crate::post::links::Links;
 use crate::post::plan::Job;
