@@ -65,7 +65,7 @@ pub(super) fn read(line: &[u8], at: usize, kind: FileKind, facts: Facts) -> Opti
     if value.is_empty() {
         return None;
     }
-    let more = if form == Form::Quoted { reader.joined(value.end) } else { Vec::new() };
+    let more = if form == Form::Quoted { reader.joined(&value) } else { Vec::new() };
     Some(Assignment { name, value, form, more })
 }
 
@@ -267,15 +267,19 @@ impl Reader<'_> {
         self.quoted(self.skip_spaces(comma + 1)).or(Some(first))
     }
 
-    /// The literals that follow the one that ends at `end`, with nothing but a sign that joins them between.
-    fn joined(&self, end: usize) -> Vec<Range<usize>> {
+    /// The literals that follow the first one, with nothing but a sign that joins them between; in a list, a comma.
+    fn joined(&self, first: &Range<usize>) -> Vec<Range<usize>> {
         const MOST: usize = 16;
+        let before = self.line[..first.start.saturating_sub(1)].trim_ascii_end();
+        let is_list = before.ends_with(b"[") && before.len() > self.name.end;
         let mut more = Vec::new();
-        let mut at = end;
+        let mut at = first.end;
         while more.len() < MOST {
             let Some((_, taken)) = self.quote(at) else { break };
             let mut next = self.skip_spaces(at + taken);
-            if matches!(self.at(next), b'+' | b'.' | b'&' | b'~') {
+            if is_list && self.at(next) == b',' {
+                next += 1;
+            } else if matches!(self.at(next), b'+' | b'.' | b'&' | b'~') {
                 next += 1 + usize::from(self.at(next + 1) == b'.');
             } else if next == at + taken {
                 break;

@@ -112,7 +112,7 @@ impl Reader<'_> {
         let before = &self.line[self.name.start.saturating_sub(ENOUGH)..self.name.start];
         let quoted = before.iter().rposition(|b| matches!(b, b'"' | b'\'' | b'`'));
         let starts = |at: usize| at == 0 || matches!(before[at - 1], b'(' | b' ' | b'f' | b'@' | b',' | b'$');
-        quoted.is_some_and(|at| starts(at)) && matches!(self.at(self.name.end), b' ' | b':')
+        quoted.is_some_and(starts) && matches!(self.at(self.name.end), b' ' | b':')
     }
 
     /// Whether a user is named before: `user: ci, pass …` gives one, `pass …` asks for it.
