@@ -24,7 +24,7 @@ const WORSE: f64 = 1.25;
 fn main() {
     let last = last_release();
     let mut worse = Vec::new();
-    println!("{:<24} {:>9} {:>13}  {}", "figure", "now", "last release", "unit");
+    println!("{:<24} {:>9} {:>13}  unit", "figure", "now", "last release");
     let mut show = |name: &str, figure: f64, unit: &str| {
         let before = last.get(name).copied();
         let text = before.map_or_else(|| "-".to_owned(), |before| format!("{before:.2}"));
