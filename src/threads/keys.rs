@@ -51,39 +51,35 @@ impl Standing {
     pub fn of(diff: &Diff<'_>) -> Self {
         let mut standing = Self::default();
         for file in &diff.files {
-            for hunk in &file.hunks {
-                standing.add(file, &hunk.lines().collect::<Vec<_>>());
+            let renamed = Some(file.old_path.as_str()).filter(|old| *old != file.new_path);
+            for path in std::iter::once(file.new_path.as_str()).chain(renamed) {
+                file.hunks.iter().for_each(|hunk| standing.add(path, hunk));
             }
         }
         standing
     }
 
-    /// Every line of a hunk, in one go: which of its equals it is, is counted on the way.
-    fn add(&mut self, file: &FileDiff<'_>, lines: &[Line<'_>]) {
-        let paths = [&file.new_path, &file.old_path];
-        let mut in_hunk: HashMap<String, usize> = HashMap::new();
-        let mut at = 0;
-        while at < lines.len() {
-            let is_context = lines[at].kind == LineKind::Context;
-            let run = lines[at..].iter().take_while(|line| (line.kind == LineKind::Context) == is_context).count();
-            let block = &lines[at..at + run];
-            let mut in_run: HashMap<(bool, String), usize> = HashMap::new();
-            for line in block {
-                let text = words(&String::from_utf8_lossy(line.content));
-                let nth = match is_context {
-                    true => in_hunk.entry(text.clone()).or_default(),
-                    false => in_run.entry((line.kind == LineKind::Added, text.clone())).or_default(),
-                };
-                for path in paths {
-                    self.lines.insert(digest(&["line", path, &text, &nth.to_string()]));
-                }
-                *nth += 1;
+    /// One walk over the lines: equal ones are counted on the way, those of a run apart from those of the hunk.
+    fn add(&mut self, path: &str, hunk: &Hunk<'_>) {
+        let lines: Vec<Line<'_>> = hunk.lines().collect();
+        let changed = |line: &Line<'_>| line.kind != LineKind::Context;
+        let (mut in_hunk, mut in_run) = (HashMap::new(), HashMap::new());
+        for (at, line) in lines.iter().enumerate() {
+            let starts = at == 0 || changed(line) && !changed(&lines[at - 1]);
+            if starts {
+                in_run.clear();
+                let run = lines[at..].iter().take_while(|line| changed(line)).count();
+                let block = if run > 0 { &lines[at..at + run] } else { &lines[..] };
+                self.blocks.insert(block_key(path, block));
             }
-            let block = if is_context { lines } else { block };
-            if !is_context || at == 0 {
-                self.blocks.extend(paths.map(|path| block_key(path, block)));
-            }
-            at += run;
+            let text = words(&String::from_utf8_lossy(line.content));
+            let equal = match changed(line) {
+                true => in_run.entry((line.kind, text.clone())),
+                false => in_hunk.entry((line.kind, text.clone())),
+            };
+            let nth = equal.or_insert(0_usize);
+            self.lines.insert(digest(&["line", path, &text, &nth.to_string()]));
+            *nth += 1;
         }
     }
 
@@ -310,6 +306,19 @@ mod tests {
         assert_eq!(first.block, second.block);
         let standing = Standing::of(&diff);
         assert!(standing.has_line(&first.line) && standing.has_line(&second.line) && standing.has_block(&first.block));
+    }
+
+    #[test]
+    fn every_line_that_a_diff_shows_is_standing() {
+        let text =
+            "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,6 +1,8 @@\n x\n+x\n+y\n+x\n x\n-x\n-x\n+x\n+x\n y\n x\n";
+        let diff = Diff::parse(text.as_bytes()).expect("a diff");
+        let standing = Standing::of(&diff);
+        for line in 1..=8 {
+            let keys = keys(&diff, &finding("a", line));
+            assert!(standing.has_line(&keys.line) && standing.has_block(&keys.block), "line {line}");
+        }
+        assert!(!standing.has_line(&keys(&diff, &finding("a", 900)).line));
     }
 
     #[test]
