@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn every_line_that_a_finding_can_stand_on_stands() {
-        let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,7 +1,8 @@\n x\n-y\n+y\n+y\n x\n+y\n+y\n-z\n  x\n";
+        let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,5 +1,7 @@\n x\n-y\n+y\n+y\n x\n+y\n+y\n-z\n  x\n";
         let diff = Diff::parse(text.as_bytes()).unwrap();
         let standing = Standing::of(&diff);
         let mut seen = BTreeSet::new();
