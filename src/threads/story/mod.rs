@@ -168,10 +168,10 @@ pub fn catch_up(seen: &Seen, findings: &mut Vec<ClaimFinding>, standing: Option<
     // A comment of 0.1.0 has no keys to be known by.
     earlier.retain(|earlier| !earlier.finding.line.is_empty());
     let known = {
-        let said = |finding: &'_ ClaimFinding| -> Said<'_> { said_before(&finding.line, finding) };
         let before: Vec<Said<'_>> =
             earlier.iter().map(|earlier| said_before(&earlier.finding.line, &earlier.finding)).collect();
-        keys::pair(&findings.iter().map(said).collect::<Vec<_>>(), &before)
+        let new: Vec<Said<'_>> = findings.iter().map(|finding| said_before(&finding.line, finding)).collect();
+        keys::pair(&new, &before)
     };
     let mut found_again = BTreeSet::new();
     for (finding, known) in findings.iter_mut().zip(known) {
