@@ -160,7 +160,7 @@ impl Found<'_> {
 
     /// The program that reviews. A run that is skipped does not ask it.
     async fn agent(&mut self, loaded: &Loaded, is_due: bool) {
-        for (mut row, code) in agent(loaded, self.place).await {
+        for (mut row, code) in agents(loaded, self.place).await {
             if !is_due && row.state == State::Fail {
                 row.state = State::Warn;
             }
@@ -220,9 +220,30 @@ fn kind(loaded: &Loaded, place: &Place) -> AgentKind {
     config.agent.agent.unwrap_or_else(|| agent::infer(&config.agent, config.mode.ci, path).0)
 }
 
-/// The program that reviews, as the run would start it: each row with the exit code that a run would end with.
-async fn agent(loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
-    let kind = kind(loaded, place);
+/// The program that reviews, the one that takes the second look, and which others are installed.
+async fn agents(loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
+    let first = kind(loaded, place);
+    let mut rows = agent(first, loaded, place).await;
+    let second = loaded.config.review.second_agent.filter(|second| *second != first);
+    if let Some(second) = second {
+        // A second look that fails costs its verdicts and not the run.
+        rows.extend(agent(second, loaded, place).await.into_iter().map(|(mut row, _)| {
+            row.state = if row.state == State::Fail { State::Warn } else { row.state };
+            (row, 0)
+        }));
+    }
+    for known in agent::AGENTS.iter().filter(|known| known.kind != first && Some(known.kind) != second) {
+        let other = agent(known.kind, loaded, place).await;
+        if other.first().is_some_and(|(row, _)| row.state == State::Ok) {
+            let details: Vec<String> = other.into_iter().map(|(row, _)| row.detail).collect();
+            rows.push((Row::skip("other agent", details.join("; ")), 0));
+        }
+    }
+    rows
+}
+
+/// One agent, as the run would start it: each row with the exit code that a run would end with.
+async fn agent(kind: AgentKind, loaded: &Loaded, place: &Place) -> Vec<(Row, u8)> {
     let Some(known) = agent::by_kind(kind) else {
         return vec![(Row::ok("agent", "builtin: offline checks, no program needed"), 0)];
     };
@@ -261,7 +282,7 @@ fn login(known: &agent::Agent, login: &Login, loaded: &Loaded) -> Option<(Row, u
     let config = &loaded.config;
     let is_usual =
         config.agent.proxy_url.is_none() && config.agent.pass_env.is_empty() && !known.is_custom(&config.agent);
-    let set = format!("set {}", known.keys.join(" or "));
+    let set = format!("set {}", known.keys_for(&config.agent).join(" or "));
     Some(match login {
         Login::Key(_) | Login::File(_) => (Row::ok("agent login", login.to_string()), 0),
         Login::Expired(_) | Login::None if config.mode.ci && is_usual => {

@@ -148,7 +148,7 @@ impl Launch {
         let program = locate(agent, &argv, path, start)?;
         let room = Room::new(start, env.get("TMPDIR")).map_err(|error| no_room(agent, &error))?;
         let ci = config.mode.ci;
-        let login = login::of(agent, env, ci, &room);
+        let login = login::of(agent, config, env, &room);
         let probe = probe::look(agent, &program, &argv, env, &room).await;
         probe::check(agent, probe.version.as_deref())?;
         let mut start = Start {
@@ -179,7 +179,7 @@ impl Launch {
 
 /// Hands over what logs a program in: the user's own login, as far as it needs it, and never to a proxy.
 fn hand_login(start: &mut Start<'_>, ci: bool) -> Result<()> {
-    if start.config.proxy_url.is_some() || !matches!(start.login, Login::File(_)) {
+    if !matches!(start.login, Login::File(_)) {
         return Ok(());
     }
     let own = Own::find(start.env, ci, |folder| start.room.is_outside(folder));
@@ -279,7 +279,7 @@ fn judge<T: Reply>(
             let reason = reason::find(&said);
             let (how, otherwise) = exited(finished);
             let what = reason.map_or(how, |reason| reason.what(request.config.agent.model.as_deref()));
-            let failure = failure(agent, engine, &what, &said).help(advice(agent, login, reason, otherwise));
+            let failure = failure(agent, engine, &what, &said).help(advice(request, login, reason, otherwise));
             let failure = if reason.is_some_and(Reason::passes) { failure.retryable() } else { failure };
             Err(Ended::Failed(match finished.exit_code {
                 Some(code) => failure.with("exit_code", code),
@@ -290,14 +290,16 @@ fn judge<T: Reply>(
 }
 
 /// What to do about a failure: as its reason says, and what is known of the login.
-fn advice(agent: &Agent, login: &Login, reason: Option<Reason>, otherwise: &str) -> String {
+fn advice(request: &Request<'_>, login: &Login, reason: Option<Reason>, otherwise: &str) -> String {
+    let agent = request.agent;
+    let keys = agent.keys_for(&request.config.agent);
     let about_login = matches!(reason, Some(Reason::NotLoggedIn | Reason::KeyRefused) | None);
     match (login, reason) {
         (Login::Expired(_), _) if about_login => {
-            format!("{login}: start `{}` once to renew it, or set {}", agent.name(), agent.keys.join(" or "))
+            format!("{login}: start `{}` once to renew it, or set {}", agent.name(), keys.join(" or "))
         }
-        (Login::None, None) if !agent.keys.is_empty() => format!("{otherwise}; {login}"),
-        (_, Some(reason)) => reason.help(agent),
+        (Login::None, None) if !keys.is_empty() => format!("{otherwise}; {login}"),
+        (_, Some(reason)) => reason.help(keys),
         (_, None) => otherwise.to_owned(),
     }
 }

@@ -32,6 +32,7 @@ pub(super) const AGENT: Agent = Agent {
     done: Some(is_done),
     sealed: true,
     own_tools: &["StructuredOutput"],
+    own_with_eyes: &[],
     read,
 };
 

@@ -26,16 +26,16 @@ pub(super) const AGENT: Agent = Agent {
     done: Some(is_done),
     sealed: true,
     own_tools: &[],
+    // They ask diffsan's server, which has no resources.
+    own_with_eyes: &["list_mcp_resource_templates", "list_mcp_resources", "read_mcp_resource"],
     read,
 };
 
 const CATALOGUE_FILE: &str = "codex-models.json";
 const SCHEMA_FILE: &str = "codex-output-schema.json";
 const ANSWER_FILE: &str = "codex-output.json";
-/// What it says of a server that cannot be reached, again and again.
-const WAITING: &str = "waiting for network";
 /// Key for `agent.proxy_url`.
-const PROXY_KEY: &str = "DIFFSAN_OPENAI_API_KEY";
+pub(super) const PROXY_KEY: &str = "DIFFSAN_OPENAI_API_KEY";
 
 /// No tools, no project files, no plugins, no telemetry; versions that do not know one of these only warn.
 const SETTINGS: &[&str] = &[
@@ -46,6 +46,8 @@ const SETTINGS: &[&str] = &[
     "features.goals=false",
     "features.apps=false",
     "features.plugins=false",
+    // Else it waits for a server that cannot be reached for as long as it lives.
+    "features.unbounded_connection_retries=false",
     "web_search=\"disabled\"",
     "project_doc_max_bytes=0",
     "skills.include_instructions=false",
@@ -92,8 +94,8 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
         start.argv.option("-c", format!("model_reasoning_effort={}", quoted(effort)));
     }
     hand_over_keys(start);
-    let folder = start.make_folder("home/.codex")?;
-    start.set("CODEX_HOME", folder);
+    start.make_folder("home/.codex")?;
+    start.set("CODEX_HOME", start.home().join(".codex"));
     if let Some(server) = server(start) {
         start.write("home/.codex/config.toml", &server)?;
     }
@@ -190,13 +192,9 @@ fn login(own: &Own) -> Option<(Login, Handed)> {
     Some((Login::File(path), Handed::file(".codex/auth.json", file.to_string())))
 }
 
-/// The turn is over, or will never be: codex waits for its server for as long as it lives.
+/// The turn is over.
 fn is_done(stdout: &[u8]) -> bool {
-    const PATIENCE: usize = 3;
     let text = String::from_utf8_lossy(stdout);
-    if text.lines().rev().take_while(|line| line.contains(WAITING)).count() >= PATIENCE {
-        return true;
-    }
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     matches!(last.and_then(|line| serde_json::from_str(line).ok()), Some(Line::Completed { .. } | Line::Failed { .. }))
 }
@@ -207,7 +205,8 @@ fn hand_over_keys(start: &mut Start<'_>) {
     if let Some(key) = openai_key {
         start.set("CODEX_API_KEY", key);
     }
-    let has_key = openai_key.is_some() || start.env.get("CODEX_API_KEY").is_some();
+    let has_key =
+        start.env.get("CODEX_API_KEY").is_some() || start.set.iter().any(|(name, _)| *name == "CODEX_API_KEY");
     let provider = match (&start.config.proxy_url, start.env.get("OPENAI_BASE_URL")) {
         (Some(url), _) => Some((url.clone(), start.env.get(PROXY_KEY).map(|_| PROXY_KEY))),
         (None, Some(url)) => Some((url.to_owned(), has_key.then_some("CODEX_API_KEY"))),
@@ -301,9 +300,6 @@ fn read(left: &Left<'_>) -> Reading {
     }
     // It writes the file at its very end, which may be what it never came to.
     let file = left.file.or(message.as_deref().filter(|_| left.lingered));
-    if let Some(waited) = warned.take_if(|warned| left.lingered && warned.contains(WAITING)) {
-        failed = failed.or(Some(waited));
-    }
     let answer = match (left.exit_code, failed, file) {
         (Some(0), None, Some(text)) if !text.trim().is_empty() => Ok(text.to_owned()),
         (Some(0), None, Some(_)) => {

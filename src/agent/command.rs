@@ -21,6 +21,7 @@ pub(super) const AGENT: Agent = Agent {
     done: None,
     sealed: false,
     own_tools: &[],
+    own_with_eyes: &[],
     read,
 };
 

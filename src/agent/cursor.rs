@@ -27,6 +27,7 @@ pub(super) const AGENT: Agent = Agent {
     done: Some(is_done),
     sealed: false,
     own_tools: &[],
+    own_with_eyes: &[],
     read,
 };
 

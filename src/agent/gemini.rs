@@ -36,6 +36,7 @@ pub(super) const AGENT: Agent = Agent {
     done: Some(is_done),
     sealed: true,
     own_tools: &[],
+    own_with_eyes: &[],
     read,
 };
 
@@ -64,7 +65,7 @@ fn prepare(start: &mut Start<'_>) -> Result<()> {
     start.write("home/.gemini/settings.json", &settings(start).to_string())?;
     let system = start.write("system.md", &system::prompt(start))?;
     start.set("GEMINI_SYSTEM_MD", system);
-    start.set("GEMINI_CLI_HOME", start.room.home());
+    start.set("GEMINI_CLI_HOME", start.home());
     Ok(())
 }
 
@@ -90,6 +91,10 @@ fn is_done(stdout: &[u8]) -> bool {
             .is_ok_and(|envelope| envelope.response.is_some() || envelope.error.is_some())
 }
 
+/// Variables of those who use it through Google's cloud.
+const CLOUD: [&str; 4] =
+    ["GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_APPLICATION_CREDENTIALS"];
+
 /// Where the login with Google stands below the home.
 const LOGIN_FILE: &str = ".gemini/oauth_creds.json";
 
@@ -99,7 +104,8 @@ fn settings(start: &Start<'_>) -> serde_json::Value {
     let login = match &start.login {
         _ if has("GEMINI_API_KEY") => "gemini-api-key",
         Login::File(_) => "oauth-personal",
-        _ => "vertex-ai",
+        _ if CLOUD.iter().any(|name| has(name)) => "vertex-ai",
+        _ => "gemini-api-key",
     };
     let tools: Vec<_> = start.eyes.into_iter().flat_map(|eyes| eyes.tools).collect();
     let core = match tools.is_empty() {

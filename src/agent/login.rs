@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Agent;
 use super::room::Room;
 use crate::config::Environment;
+use crate::contracts::AppConfig;
 
 /// No login is larger.
 const MOST: u64 = 256 * 1024;
@@ -84,11 +85,14 @@ pub(crate) fn json(path: &Path) -> Option<Value> {
 }
 
 /// How an agent would be logged in, without handing anything over.
-pub(super) fn of(agent: &Agent, env: &Environment, ci: bool, room: &Room) -> Login {
-    if let Some(name) = agent.keys.iter().find(|name| env.get(name).is_some_and(|value| !value.is_empty())) {
+pub(super) fn of(agent: &Agent, config: &AppConfig, env: &Environment, room: &Room) -> Login {
+    let keys = agent.keys_for(&config.agent);
+    if let Some(name) = keys.iter().find(|name| env.get(name).is_some_and(|value| !value.is_empty())) {
         return Login::Key(name);
     }
-    match Own::find(env, ci, |folder| room.is_outside(folder)) {
+    // What logs a user in at the vendor is never shown to a proxy.
+    let own = Own::find(env, config.mode.ci, |folder| room.is_outside(folder));
+    match own.filter(|_| config.agent.proxy_url.is_none()) {
         Some(own) => (agent.login)(&own).map_or(Login::None, |(login, _)| login),
         None => Login::None,
     }

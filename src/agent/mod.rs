@@ -86,6 +86,8 @@ pub struct Agent {
     pub sealed: bool,
     /// What its model is offered all the same: nothing that reads or acts.
     own_tools: &'static [&'static str],
+    /// Likewise what comes along with diffsan's own.
+    own_with_eyes: &'static [&'static str],
     /// Finds the answer in what it left.
     read: fn(&Left<'_>) -> Reading,
 }
@@ -213,6 +215,14 @@ impl Agent {
         })
     }
 
+    /// Variables that hold the key it would be logged in by: a proxy has one of its own.
+    pub fn keys_for(&self, config: &AgentConfig) -> &'static [&'static str] {
+        match (self.kind, &config.proxy_url) {
+            (AgentKind::Codex, Some(_)) => &[codex::PROXY_KEY],
+            _ => self.keys,
+        }
+    }
+
     fn check_size(&self, prompt: &Redacted) -> Result<()> {
         let (size, most, unit) = match self.max_prompt {
             Some(Limit::Chars(most)) => (prompt.as_str().chars().count(), most, "characters"),
@@ -242,6 +252,11 @@ impl Start<'_> {
     /// Makes a folder for the program.
     pub(crate) fn make_folder(&self, name: &str) -> Result<PathBuf> {
         self.room.make_folder(name).map_err(|error| attempt::no_room(self.agent, &error))
+    }
+
+    /// The child's home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.room.home(self.env)
     }
 
     /// Sets a variable of the child.

@@ -37,6 +37,7 @@ pub(super) const AGENT: Agent = Agent {
     done: Some(is_done),
     sealed: true,
     own_tools: &[],
+    own_with_eyes: &[],
     read,
 };
 

@@ -79,20 +79,32 @@ pub async fn facts(
         Ok(program) => look(agent, program, &argv, env, &room).await,
         Err(_) => Arc::default(),
     };
+    let version = match (&probe.version, &program) {
+        (None, Ok(program)) if agent.tested.is_none() => said_version(program, &argv, env, &room).await,
+        (version, _) => version.clone(),
+    };
     let tools = agent.sealed.then(|| {
-        let eyes = eyes.iter().map(|tool| format!("repo.{tool}"));
-        agent.own_tools.iter().map(|tool| (*tool).to_owned()).chain(eyes).collect()
+        let along = agent.own_with_eyes.iter().filter(|_| !eyes.is_empty());
+        let own = agent.own_tools.iter().chain(along).map(|tool| (*tool).to_owned());
+        eyes.iter().map(|tool| format!("repo.{tool}")).chain(own).collect()
     });
     let setting = Setting { agent, config, env, start, eyes: None, budget: config.agent.max_cost_usd };
     Ok(Facts {
         program,
         start: setting.rehearse(Form::review().strict_schema()).await,
-        version: probe.version.clone(),
+        standing: standing(agent.tested, version.as_deref()),
+        version,
         tested: agent.tested,
-        standing: standing(agent.tested, probe.version.as_deref()),
-        login: login::of(agent, env, config.mode.ci, &room),
+        login: login::of(agent, config, env, &room),
         tools,
     })
+}
+
+/// What a program that nobody tested says of its version; one that knows no such flag says nothing.
+async fn said_version(program: &Path, argv: &Argv, env: &Environment, room: &Room) -> Option<String> {
+    let said = say(program, argv, &["--version"], env, room).await?;
+    let line = said.lines().next()?.trim();
+    (!line.is_empty()).then(|| crate::error::clip(line, 80))
 }
 
 /// Looks at a program, once in the life of this process.

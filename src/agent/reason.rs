@@ -1,8 +1,6 @@
 //! Why a program failed, as far as its user can do something about it: known by the words that the programs and their
 //! servers use.
 
-use super::Agent;
-
 /// What is in the user's hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
@@ -23,7 +21,9 @@ const WORDS: &[(Reason, &[&str])] = &[
             "please run /login",
             "missing environment variable",
             "auth method",
+            "manual authorization is required",
             "must specify the gemini_api_key",
+            "when using vertex ai, you must specify",
             "api key is missing",
             "no api key",
             "could not resolve authentication",
@@ -125,8 +125,8 @@ impl Reason {
     }
 
     /// What to do about it.
-    pub(super) fn help(self, agent: &Agent) -> String {
-        let keys = agent.keys.join(" or ");
+    pub(super) fn help(self, keys: &[&str]) -> String {
+        let keys = keys.join(" or ");
         match self {
             Self::NotLoggedIn => format!(
                 "set {keys}; in CI as a masked variable (a protected one is empty in pipelines of unprotected branches)"
@@ -162,6 +162,7 @@ mod tests {
             ("unexpected status 401 Unauthorized: Missing bearer or basic authentication in header", NotLoggedIn),
             ("Not logged in \u{b7} Please run /login", NotLoggedIn),
             ("When using Gemini API, you must specify the GEMINI_API_KEY environment variable.", NotLoggedIn),
+            ("Manual authorization is required but the current session is non-interactive.", NotLoggedIn),
             ("Please set an Auth method in your settings.json or specify one of the following", NotLoggedIn),
             ("The model `no-such` does not exist or you do not have access to it.", UnknownModel),
             (
@@ -180,7 +181,7 @@ mod tests {
             ("unexpected status 401 Unauthorized: Incorrect API key provided: s.", KeyRefused),
             ("Invalid API key \u{b7} Fix external API key", KeyRefused),
             (r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}"#, KeyRefused),
-            ("Reconnecting... waiting for network (Connection failed: error sending request)", Unreachable),
+            ("Connection failed: error sending request", Unreachable),
             ("API Error: Unable to connect to API (ConnectionRefused)", Unreachable),
             ("exception TypeError: fetch failed sending request", Unreachable),
             ("Cannot connect to API: Unable to connect. Is the computer able to access the url?", Unreachable),

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{Access, OFlags, access};
+use rustix::fs::{Access, FlockOperation, OFlags, access, flock};
 use tempfile::TempDir;
 
 use crate::config::Environment;
+use crate::run::fault;
 
 /// Variables of a child.
 pub(crate) type Variables = BTreeMap<OsString, OsString>;
@@ -53,6 +54,11 @@ const NEVER: &[&str] = &[
     "GITLAB_TOKEN",
 ];
 
+/// How the name of a room begins.
+const PREFIX: &str = "diffsan-agent-";
+/// The file in a room that is locked while the room is in use.
+const LOCK: &str = "lock";
+
 /// Rooms that are in use, for the ways out on which nothing is dropped.
 static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -62,6 +68,8 @@ static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(crate) struct Room {
     folder: TempDir,
     checkout: Option<PathBuf>,
+    /// Held for as long as the room is in use.
+    _lock: File,
 }
 
 /// Removes every room that is still there: one may hold a login.
@@ -69,6 +77,21 @@ pub(crate) struct Room {
 pub fn remove_all() {
     for folder in open_rooms().drain(..) {
         let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+/// Removes the rooms of runs that were killed before they could: nobody holds their locks any more.
+#[expect(clippy::disallowed_methods, reason = "a room is no artifact")]
+fn remove_abandoned(place: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let is_room = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        let lock = || OpenOptions::new().write(true).custom_flags(flags).open(entry.path().join(LOCK));
+        if is_room && lock().is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -101,12 +124,13 @@ impl Room {
     }
 
     fn inside(place: &Path, checkout: Option<PathBuf>) -> io::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("diffsan-agent-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(place)?;
+        remove_abandoned(place);
+        let folder =
+            tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o700)).tempdir_in(place)?;
         open_rooms().push(folder.path().to_owned());
-        let room = Self { folder, checkout };
+        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.path().join(LOCK))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        let room = Self { folder, checkout, _lock: lock };
         // Programs that look for settings in the folders above stop at the top of a repository.
         for name in ["work/.git/objects", "work/.git/refs/heads", "home", "tmp"] {
             room.make_folder(name)?;
@@ -124,8 +148,11 @@ impl Room {
     }
 
     /// The private home.
-    pub(crate) fn home(&self) -> PathBuf {
-        self.path("home")
+    pub(crate) fn home(&self, env: &Environment) -> PathBuf {
+        match env.get("HOME").filter(|_| fault::is_undefended("home")) {
+            Some(own) => own.into(),
+            None => self.path("home"),
+        }
     }
 
     /// A file or folder beside the working directory.
@@ -178,7 +205,7 @@ impl Room {
         for name in HOMES {
             seen.remove(OsStr::new(name));
         }
-        seen.insert("HOME".into(), self.home().into());
+        seen.insert("HOME".into(), self.home(env).into());
         seen.insert("TMPDIR".into(), self.path("tmp").into());
         seen.insert("NO_COLOR".into(), "1".into());
         seen
@@ -222,4 +249,51 @@ fn is_inside(folder: &Path, checkout: Option<&Path>) -> bool {
 fn checkout(start: &Path) -> Option<PathBuf> {
     let start = start.canonicalize().ok()?;
     start.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(place: &Path) -> Room {
+        Room::inside(place, None).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_the_agent_wrote_is_read_up_to_a_limit_and_nothing_else_is_read_at_all() {
+        let place = tempfile::tempdir().unwrap();
+        let room = room(place.path());
+        assert_eq!(room.read("answer", 4).unwrap(), None);
+        room.write("answer", b"0123456789").unwrap();
+        assert_eq!(room.read("answer", 4).unwrap().unwrap(), b"0123");
+        std::os::unix::fs::symlink(room.path("answer"), room.path("link")).unwrap();
+        assert!(room.read("link", 4).is_err(), "a link is not followed");
+        assert!(room.read("work", 4).is_err(), "a folder is no answer");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            room.path("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(room.read("pipe", 4).is_err(), "a pipe keeps nobody waiting");
+    }
+
+    #[test]
+    fn a_room_that_nobody_uses_any_more_is_removed_by_the_next_one() {
+        let place = tempfile::tempdir().unwrap();
+        let (used, abandoned) = (room(place.path()), room(place.path()));
+        // As after a `kill -9`: the lock is gone with the process, the folder stays.
+        let left = abandoned.folder.path().to_owned();
+        flock(&abandoned._lock, FlockOperation::Unlock).unwrap();
+        DirBuilder::new().create(place.path().join("diffsan-agent-of-somebody")).unwrap();
+        let next = room(place.path());
+        assert!(!left.exists());
+        assert!(used.work().exists() && next.work().exists());
+        assert!(
+            place.path().join("diffsan-agent-of-somebody").exists(),
+            "a folder without a lock is not known to be one"
+        );
+    }
 }

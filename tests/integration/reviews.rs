@@ -7,7 +7,7 @@ use crate::gitlab::{FakeGitLab, MR, PROJECT, TOKEN};
 use crate::sandbox::{Finished, Sandbox};
 
 /// A repository whose branch changes three files of different folders.
-fn three_files() -> Sandbox {
+pub(crate) fn three_files() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.git(&["checkout", "-q", "-b", "topic"]);
     sandbox.write("api/pay.py", "def charge(card):\n    return gateway.charge(card)\n");
@@ -59,22 +59,22 @@ fn run(sandbox: &Sandbox, settings: &[(&str, &str)]) -> Finished {
     Finished::of(command.output().unwrap())
 }
 
-const LOOK: &str = "second of two reviewers";
+pub(crate) const LOOK: &str = "second of two reviewers";
 const REVIEW: &str = "AI code reviewer for GitLab merge requests";
 
-fn finding(path: &str, line: u32, severity: &str, body: &str) -> Value {
+pub(crate) fn finding(path: &str, line: u32, severity: &str, body: &str) -> Value {
     json!({
         "finding_id": null, "severity": severity, "category": "correctness", "path": path, "line_start": line,
         "line_end": line, "body_markdown": body, "quote": null, "change_anchor": null, "suggested_patch": null
     })
 }
 
-fn review(findings: &[Value]) -> Value {
+pub(crate) fn review(findings: &[Value]) -> Value {
     json!({"summary_markdown": "It charges cards.", "findings": findings})
 }
 
 /// Four findings on the lines of the three files; their claims are 1 to 4 in this order.
-fn four() -> Value {
+pub(crate) fn four() -> Value {
     review(&[
         finding("api/pay.py", 1, "medium", "The card is not checked before it is charged."),
         finding("api/pay.py", 2, "critical", "A timeout charges the card twice."),
@@ -83,18 +83,18 @@ fn four() -> Value {
     ])
 }
 
-fn verdict(claim: u32, verdict: &str, severity: &str, path: &str, line: u32) -> Value {
+pub(crate) fn verdict(claim: u32, verdict: &str, severity: &str, path: &str, line: u32) -> Value {
     json!({
         "claim": claim, "verdict": verdict, "severity": severity, "evidence": format!("Because of what line {line} does."),
         "path": path, "line": line
     })
 }
 
-fn look(verdicts: &[Value]) -> Value {
+pub(crate) fn look(verdicts: &[Value]) -> Value {
     json!({"verdicts": verdicts, "threads": []})
 }
 
-fn half() -> Value {
+pub(crate) fn half() -> Value {
     look(&[
         verdict(1, "refuted", "low", "api/pay.py", 2),
         verdict(2, "holds", "medium", "api/pay.py", 2),
@@ -103,7 +103,7 @@ fn half() -> Value {
     ])
 }
 
-fn severities(sandbox: &Sandbox) -> Vec<(String, String)> {
+pub(crate) fn severities(sandbox: &Sandbox) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let review = sandbox.artifact("review.json");
     let findings = review["findings"].as_array().unwrap();

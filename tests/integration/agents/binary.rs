@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::model::{Mode, Model};
+use super::model::{Model, Turn};
 use super::support::{eventually, installed, is_gone};
 use crate::sandbox::{Finished, Sandbox};
 
@@ -20,20 +20,19 @@ fn reply() -> String {
 }
 
 /// Runs the binary while the model server goes on.
-async fn run(command: Command) -> Finished {
-    let mut command = command;
-    tokio::task::spawn_blocking(move || Finished::of(command.output().unwrap())).await.unwrap()
+async fn run(command: &mut Command) -> Finished {
+    tokio::task::block_in_place(|| Finished::of(command.output().unwrap()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_real_codex_reviews_a_branch() {
     let Some(codex) = installed("codex") else { return };
     let sandbox = Sandbox::with_change();
-    let model = Model::start(Mode::Answers, &reply()).await;
+    let model = Model::says(&reply()).await;
     let mut command = sandbox.command(["review", "--agent", "codex", "--model", "test-model", "--proxy-url"]);
     command.arg(format!("{}/v1", model.url()));
     command.env("DIFFSAN_AGENT__CODEX_COMMAND", codex).env("DIFFSAN_OPENAI_API_KEY", "synthetic-openai-key");
-    run(command).await.expect_code(0);
+    run(command.env("DIFFSAN_REVIEW__SECOND_LOOK", "off")).await.expect_code(0);
 
     let review = sandbox.artifact("review.json");
     assert_eq!(review["findings"][0]["path"], "src/app.py");
@@ -49,22 +48,22 @@ async fn the_real_codex_reviews_a_branch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_codex_that_cannot_answer_fails_the_run() {
     let Some(codex) = installed("codex") else { return };
-    for (mode, code, says) in [
-        (Mode::Status(401), "AGENT_EXEC_FAILED", "401"),
-        (Mode::Refuses, "AGENT_EXEC_FAILED", "output file is empty"),
-        (Mode::CutOff, "AGENT_EXEC_FAILED", "max_output_tokens"),
+    for (turn, code, says) in [
+        (Turn::Fail(401), "AGENT_EXEC_FAILED", "401"),
+        (Turn::Refuse, "AGENT_EXEC_FAILED", "output file is empty"),
+        (Turn::CutOff(reply()), "AGENT_EXEC_FAILED", "max_output_tokens"),
     ] {
         let sandbox = Sandbox::with_change();
-        let model = Model::start(mode, &reply()).await;
+        let model = Model::always(turn.clone()).await;
         let mut command = sandbox.command(["review", "--agent", "codex", "--model", "test-model", "--proxy-url"]);
         command.arg(format!("{}/v1", model.url()));
         command.env("DIFFSAN_AGENT__CODEX_COMMAND", &codex).env("DIFFSAN_OPENAI_API_KEY", "synthetic-openai-key");
-        let finished = run(command).await.expect_code(1);
+        let finished = run(&mut command).await.expect_code(1);
         let record = sandbox.artifact("run.json");
-        assert_eq!(record["error"]["error_code"], code, "{mode:?}");
-        assert!(record["error"].to_string().contains(says), "{mode:?}: {}", record["error"]);
+        assert_eq!(record["error"]["error_code"], code, "{turn:?}");
+        assert!(record["error"].to_string().contains(says), "{turn:?}: {}", record["error"]);
         assert!(finished.stderr.contains(code), "{}", finished.stderr);
-        assert!(!sandbox.workdir().join("review.json").exists(), "{mode:?}");
+        assert!(!sandbox.workdir().join("review.json").exists(), "{turn:?}");
         assert!(!finished.stdout.contains("def three"), "the change is not printed");
     }
 }

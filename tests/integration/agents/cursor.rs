@@ -139,7 +139,11 @@ async fn a_custom_command_gets_trust_once_and_the_configured_model() {
 async fn a_failed_program_ends_the_run_with_what_it_said() {
     for (behaviour, message, cause) in [
         ("crash", "agent `cursor` exited with code 1: Error: [internal] something broke", "something broke"),
-        ("error", "agent `cursor` ended without an answer: usage limit reached", "usage limit reached"),
+        (
+            "error",
+            "agent `cursor` was turned away by its model server: the quota or the credit is used up: usage limit reached",
+            "usage limit reached",
+        ),
     ] {
         let stage = planned(AgentKind::Cursor, &[behaviour, "good"]);
         let error = stage.review().await.unwrap_err();

@@ -7,11 +7,11 @@ use std::process::Stdio;
 use diffsan::contracts::AgentKind;
 
 use super::clis::stage;
-use super::model::{Mode, Model};
+use super::model::{Model, Turn};
 use super::support::{JOB_SECRET, REPLY, Stage, installed};
 
 /// What stands in every file that tries to instruct the model.
-const INSTRUCTION: &str = "HOSTILE-INSTRUCTION";
+pub(crate) const INSTRUCTION: &str = "HOSTILE-INSTRUCTION";
 
 /// A stage whose checkout is hostile, the model that should be asked and the one that should not.
 struct Trap {
@@ -33,7 +33,7 @@ struct Sprung {
 
 impl Trap {
     async fn new(kind: AgentKind) -> Option<Self> {
-        let (model, evil) = (Model::start(Mode::Answers, REPLY).await, Model::start(Mode::Answers, REPLY).await);
+        let (model, evil) = (Model::says(REPLY).await, Model::says(REPLY).await);
         let stage = stage(kind, &model)?;
         let marker = stage.path("marker");
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/agents/hostile");
@@ -93,7 +93,7 @@ impl Trap {
 }
 
 /// Copies the fixture, with the places filled in and `dot-env` under its real name.
-fn plant(from: &Path, to: &Path, places: &[(&str, &str)]) {
+pub(crate) fn plant(from: &Path, to: &Path, places: &[(&str, &str)]) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let name = entry.file_name().to_string_lossy().replace("dot-env", ".env");
@@ -174,7 +174,9 @@ async fn a_hostile_checkout_has_no_effect_on_gemini() {
 #[tokio::test]
 async fn a_hostile_checkout_has_no_effect_on_opencode() {
     let Some(trap) = Trap::new(AgentKind::Opencode).await else { return };
-    let config = super::clis::opencode_config(&trap.model);
+    // It loads plugins while it already talks to the model.
+    let patient = Model::always(Turn::After(trap.stage.root.path().join("marker"), REPLY.into())).await;
+    let config = super::real::opencode_config(patient.url());
     let env = [
         ("OPENCODE_CONFIG_CONTENT", config.as_str()),
         ("OPENAI_API_KEY", "synthetic-key"),
@@ -183,7 +185,7 @@ async fn a_hostile_checkout_has_no_effect_on_opencode() {
     ];
     let args = ["run", "--format", "json", "--title", "review", "--model", "loopback/test-model"];
     let control = trap.unguarded(AgentKind::Opencode, &args, &env).await;
-    assert!(control.ran.contains(&"opencode-plugin".into()), "the trap does not work: {control:?}");
-    assert!(control.instructed, "the trap does not work: {control:?}");
+    assert!(!control.ran.is_empty(), "the trap does not work: {control:?}");
+    assert!(patient.heard().contains(INSTRUCTION), "the trap does not work: {control:?}");
     trap.guarded().await;
 }

@@ -85,11 +85,6 @@ impl Stage {
         self.env.push((name.into(), value.into()));
     }
 
-    /// Takes a variable away again.
-    pub(crate) fn unset(&mut self, name: &str) {
-        self.env.retain(|(known, _)| known != name);
-    }
-
     /// A path below the stage.
     pub(crate) fn path(&self, name: &str) -> String {
         self.root.path().join(name).to_string_lossy().into_owned()

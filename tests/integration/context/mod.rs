@@ -1,6 +1,5 @@
 //! The agent's eyes: what the tools answer, and who may ask.
 
-mod model;
 mod programs;
 mod socket;
 mod support;

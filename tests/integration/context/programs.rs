@@ -1,14 +1,14 @@
 //! The agents' real programs with diffsan's tools, and a model that tries everything.
 
 use std::os::unix::fs::symlink;
-use std::process::Stdio;
 
 use diffsan::contracts::AgentKind;
 use serde_json::{Value, json};
 
-use super::model::{Call, Model, offered};
 use super::support::TOKEN;
-use crate::agents::support::{REPLY, installed};
+use crate::agents::model::{Model, Turn};
+use crate::agents::real;
+use crate::agents::support::REPLY;
 use crate::sandbox::{Finished, Sandbox};
 
 /// A value that is a secret of the job.
@@ -33,69 +33,30 @@ fn checkout() -> Sandbox {
 }
 
 /// Everything a model may come up with.
-fn script() -> Vec<Call> {
-    let read = |path: &str| Call { tool: "read_file", arguments: json!({"path": path}) };
+fn script() -> Vec<(&'static str, Value)> {
+    let read = |path: &str| ("read_file", json!({"path": path}));
     vec![
-        Call { tool: "list_files", arguments: json!({}) },
+        ("list_files", json!({})),
         read("src/helper.py"),
         read("config/prod.env"),
-        Call { tool: "search", arguments: json!({"pattern": "glpat|synthetic-job"}) },
-        Call { tool: "search", arguments: json!({"pattern": "def (one|two)"}) },
+        ("search", json!({"pattern": "glpat|synthetic-job"})),
+        ("search", json!({"pattern": "def (one|two)"})),
         read("../outside.txt"),
         read("/proc/self/environ"),
         read(".git/config"),
         read("passwd"),
         read(".env"),
-        Call { tool: "bash", arguments: json!({"command": "cat /etc/passwd"}) },
-        Call { tool: "mcp__repo__write_file", arguments: json!({"path": "src/helper.py", "content": "x"}) },
-        Call { tool: "search", arguments: json!({"pattern": "("}) },
+        ("bash", json!({"command": "cat /etc/passwd"})),
+        ("mcp__repo__write_file", json!({"path": "src/helper.py", "content": "x"})),
+        ("search", json!({"pattern": "("})),
     ]
 }
 
 /// Runs the binary with the real program against the model; `None` when it is not installed.
 async fn review(kind: AgentKind, sandbox: &Sandbox, model: &Model, variables: &[(&str, &str)]) -> Option<Finished> {
-    let program = installed(kind.name())?.to_string_lossy().into_owned();
-    let mut command = sandbox.command(["review", "--agent", kind.name()]);
-    command
-        .env(format!("DIFFSAN_AGENT__{}_COMMAND", kind.name().to_uppercase()), program)
-        .env("DIFFSAN_AGENT__TIMEOUT_SECONDS", "500")
-        .env("DIFFSAN_REVIEW__SECOND_LOOK", "off")
-        .env("GITLAB_TOKEN", JOB_TOKEN)
-        .envs(variables.iter().copied());
-    match kind {
-        AgentKind::Codex => {
-            command.env("DIFFSAN_AGENT__PROXY_URL", format!("{}/v1", model.url));
-            command.env("DIFFSAN_OPENAI_API_KEY", "synthetic-openai-key");
-        }
-        AgentKind::Claude => {
-            command.env("ANTHROPIC_BASE_URL", &model.url).env("ANTHROPIC_API_KEY", "synthetic-anthropic-key");
-        }
-        AgentKind::Gemini => {
-            command.env("GOOGLE_GEMINI_BASE_URL", &model.url).env("GEMINI_API_KEY", "synthetic-gemini-key");
-        }
-        AgentKind::Opencode => {
-            let config = json!({"provider": {"loopback": {
-                "npm": "@ai-sdk/openai-compatible",
-                "options": {"baseURL": format!("{}/v1", model.url), "apiKey": "{env:OPENAI_API_KEY}"},
-                "models": {"test-model": {}},
-            }}});
-            command.env("DIFFSAN_AGENT__MODEL", "loopback/test-model");
-            command.env("OPENAI_API_KEY", "synthetic-openai-key").env("OPENCODE_CONFIG_CONTENT", config.to_string());
-        }
-        other => panic!("{other:?} is no program from npm"),
-    }
-    if kind != AgentKind::Opencode {
-        command.env("DIFFSAN_AGENT__MODEL", "test-model");
-    }
-    let child = tokio::process::Command::from(command)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let output = tokio::time::timeout(std::time::Duration::from_secs(580), child.wait_with_output()).await;
-    Some(Finished::of(output.expect("the run ends").unwrap()))
+    let mut command = real::review(kind, sandbox, model.url())?;
+    command.env("GITLAB_TOKEN", JOB_TOKEN).envs(variables.iter().copied());
+    Some(real::run(command).await)
 }
 
 fn record(sandbox: &Sandbox) -> Vec<Value> {
@@ -117,12 +78,12 @@ fn is_harmless(name: &str) -> bool {
 
 async fn assert_reads(kind: AgentKind) {
     let sandbox = checkout();
-    let model = Model::start(script(), REPLY, false).await;
+    let model = Model::calling(script(), REPLY).await;
     let Some(finished) = review(kind, &sandbox, &model, &[]).await else { return };
     finished.expect_code(0);
     let questions = model.questions();
     for question in &questions {
-        let names: Vec<String> = offered(&question.body).into_iter().filter(|name| !is_harmless(name)).collect();
+        let names: Vec<String> = question.tools().into_iter().filter(|name| !is_harmless(name)).collect();
         assert_eq!(names.len(), 3, "{names:?}");
         for tool in ["read_file", "search", "list_files"] {
             assert!(names.iter().any(|name| name.ends_with(tool)), "{names:?}");
@@ -183,8 +144,7 @@ async fn opencode_reads_through_diffsan_and_nothing_else() {
 #[tokio::test]
 async fn a_model_that_does_not_stop_calling_is_told_to_write_and_then_ended() {
     let sandbox = checkout();
-    let calls = vec![Call { tool: "read_file", arguments: json!({"path": "src/helper.py"}) }];
-    let model = Model::start(calls, REPLY, true).await;
+    let model = Model::always(Turn::Call("read_file", json!({"path": "src/helper.py"}))).await;
     let limits = [("DIFFSAN_CONTEXT__MAX_CALLS", "4"), ("DIFFSAN_AGENT__TIMEOUT_SECONDS", "45")];
     let Some(finished) = review(AgentKind::Codex, &sandbox, &model, &limits).await else { return };
     assert_eq!(finished.code, 1, "{}", finished.stderr);
@@ -201,10 +161,10 @@ async fn with_the_tools_off_there_are_none() {
         [("DIFFSAN_CONTEXT__TOOLS", "off"), ("DIFFSAN_CONTEXT__MAX_CALLS", "0"), ("DIFFSAN_CONTEXT__MAX_BYTES", "0")]
     {
         let sandbox = checkout();
-        let model = Model::start(script(), REPLY, false).await;
+        let model = Model::calling(script(), REPLY).await;
         let Some(finished) = review(AgentKind::Codex, &sandbox, &model, &[variables]).await else { return };
         finished.expect_code(0);
-        assert!(offered(&model.questions()[0].body).iter().all(|name| is_harmless(name)));
+        assert!(model.questions()[0].tools().iter().all(|name| is_harmless(name)));
         assert!(!model.heard().contains("what-the-model-may-see"));
         assert!(!sandbox.workdir().join("context.jsonl").exists());
         assert!(sandbox.artifact("run.json")["privacy_audit"]["context"].is_null());
