@@ -11,7 +11,7 @@ use crate::cli::{
     ApplyArgs, Cli, CommonArgs, ExplainArgs, Format, InitArgs, ReportArgs, ReviewArgs, TrustArgs, WorkdirArgs,
 };
 use crate::config::{self, Environment, Loaded};
-use crate::contracts::{AgentKind, Finding, ReviewOutput};
+use crate::contracts::{AgentKind, Finding, ReviewOutput, RunRecord};
 use crate::diff::git::{Git, tracked_in};
 use crate::error::{Error, Failure, Result};
 use crate::letters;
@@ -320,7 +320,7 @@ pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
     let Some(shown) = view::Shown::read(&workdir)? else {
         return report_outcome(&workdir, &path, place);
     };
-    crate::pipeline::write_reports(&workdir, &place.engine, &shown)?;
+    crate::pipeline::write_reports(&workdir, &place.engine, shown)?;
     let names = [Artifact::Html, Artifact::CodeQuality, Artifact::Sarif];
     let lines = names.iter().map(|artifact| format!("Wrote {}.\n", path.join(artifact.file_name()).display()));
     Ok(lines.collect())
@@ -328,17 +328,13 @@ pub fn report(args: &ReportArgs, place: &Place) -> Result<String> {
 
 /// The page of a run without a review; there is nothing to put into the other reports.
 fn report_outcome(workdir: &Workdir, path: &Path, place: &Place) -> Result<String> {
-    let record = workdir.read_json(Artifact::Run)?.ok_or_else(|| {
+    let record: RunRecord = workdir.read_json(Artifact::Run)?.ok_or_else(|| {
         Error::Format(
             Failure::new(format!("there is no run in {}", path.display()))
                 .help("name the workdir of an earlier run, or run `diffsan review` first"),
         )
     })?;
-    let events = workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
-    let events = String::from_utf8_lossy(&events);
-    let events: Vec<_> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let page = view::outcome(&record, &events)?;
-    workdir.text(Artifact::Html, &place.engine.redact(Output::Report, &page))?;
+    crate::pipeline::write_outcome(workdir, &place.engine, &record)?;
     Ok(format!("Wrote {}.\n", path.join(Artifact::Html.file_name()).display()))
 }
 

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::passes::Passes;
 use super::{About, Change, Request, chars, look, talk};
@@ -104,7 +103,7 @@ pub(super) fn write_prompts(
     about: &About<'_>,
 ) -> Result<Vec<Redacted>> {
     run.stage("prompt");
-    (0..passes.texts.len()).map(|at| write_prompt(run, request, kind, at, passes, diff, about)).collect()
+    (0..passes.own.len()).map(|at| write_prompt(run, request, kind, at, passes, diff, about)).collect()
 }
 
 fn write_prompt(
@@ -117,7 +116,7 @@ fn write_prompt(
     about: &About<'_>,
 ) -> Result<Redacted> {
     let (loaded, settings) = (&request.loaded, &request.loaded.config.agent);
-    let (pass, text) = (passes.own[at], &passes.texts[at]);
+    let (pass, text) = (passes.own[at], passes.text(about.prepared, at));
     let agent = agent::by_kind(kind);
     let (title, description) = about.said(request);
     // Part by part: the prompt's own structure, its numbers and its diff must not be read as one text with them.
@@ -164,7 +163,7 @@ fn write_prompt(
         anchors: about.anchors,
         max_chars: agent.and_then(agent::Agent::max_prompt_chars),
     });
-    let prompt = run.engine.redact_known(Output::Prompt, &written);
+    let prompt = run.engine.redact_known(Output::Prompt, written);
     let artifact = |file| Artifact::asked(passes.part(pass), file);
     run.workdir.text(artifact(AgentFile::Prompt), &prompt)?;
     run.workdir.json(
@@ -215,16 +214,6 @@ pub(super) fn nothing_to_ask(agent: &agent::Agent) -> Error {
 
 /// A value whose texts may be shown to an agent.
 fn cleaned<T: Serialize + DeserializeOwned + Clone>(run: &Run, value: &T) -> T {
-    fn walk(value: &mut Value, clean: &impl Fn(&str) -> String) {
-        match value {
-            Value::String(text) => *text = clean(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| walk(item, clean)),
-            Value::Object(members) => members.values_mut().for_each(|member| walk(member, clean)),
-            _ => {}
-        }
-    }
-    let clean = |text: &str| run.engine.redact(Output::Prompt, text).into_string();
-    let mut json = serde_json::to_value(value).unwrap_or_default();
-    walk(&mut json, &clean);
+    let json = run.engine.redact_json(Output::Prompt, serde_json::to_value(value).unwrap_or_default());
     serde_json::from_value(json).unwrap_or_else(|_| value.clone())
 }

@@ -16,6 +16,7 @@ use crate::error::{Error, Failure, Result};
 use crate::passes::{self, Bounds, Shard};
 use crate::policy;
 use crate::prepare::{self, Prepared, Rules};
+use crate::prompt;
 use crate::redact::{self, Output, Redacted};
 use crate::run::events::Event;
 use crate::run::record::{Run, hex};
@@ -185,10 +186,12 @@ pub(super) async fn prepare(
     let own = jobs.own.map_or_else(|| (0..division.passes.len()).collect(), |part| division.part(part));
     let (mut prepared, texts) =
         prepare::prepare_passes(change.text.as_str(), diff, &rules, &division.only(&own)).map_err(bad_glob)?;
-    let clean = |text: &String| run.engine.redact_scanned_diff(Output::Prompt, text).into_string();
-    let texts: Vec<String> = texts.iter().map(clean).collect();
-    prepared.text = texts.concat();
-    run.workdir.text(Artifact::PreparedDiff, &run.engine.redact_scanned_diff(Output::Artifact, &prepared.text))?;
+    // What was scanned before is only searched for values that were learned since.
+    let texts = texts.into_iter().map(|text| run.engine.redact_scanned_diff(Output::Prompt, text));
+    let mut texts: Vec<Redacted> = texts.collect();
+    let whole = if texts.len() == 1 { texts.remove(0) } else { Redacted::concat(&texts) };
+    run.workdir.text(Artifact::PreparedDiff, &whole)?;
+    prepared.text = whole.into_string();
     if !prepared.adds_up(diff) {
         return Err(broken("the prepared diff"));
     }
@@ -199,7 +202,9 @@ pub(super) async fn prepare(
     let anchors = prepared.anchors(diff);
     run.note(|progress| progress.coverage = prepared.report.coverage.clone());
     run.workdir.json(Artifact::Truncation, &prepared.report)?;
-    run.workdir.json(Artifact::Anchors, &anchors)?;
+    let passes = Passes::new(division, own, texts);
+    let shown = (0..passes.own.len()).map(|pass| passes.text(&prepared, pass));
+    run.workdir.json(Artifact::Anchors, prompt::cited(shown, &anchors).as_ref().unwrap_or(&anchors))?;
     run.events.emit(Event::DiffPrepared {
         final_chars: prepared.report.final_chars,
         truncated: prepared.report.truncated,
@@ -208,5 +213,5 @@ pub(super) async fn prepare(
         files: prepared.report.final_files,
         ignored: prepared.report.ignored_total,
     });
-    Ok((prepared, anchors, Passes { division, own, texts }))
+    Ok((prepared, anchors, passes))
 }

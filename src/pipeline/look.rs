@@ -100,7 +100,7 @@ async fn ask(
             Err(problems) if again.is_some() => return Err(forged(looker.agent, &problems)),
             Err(problems) => {
                 let text = prompt::look_again(prompt.as_str(), &problems);
-                let text = caller.run.engine.redact_known(Output::Prompt, &text);
+                let text = caller.run.engine.redact_known(Output::Prompt, text);
                 caller.run.workdir.text(Artifact::asked(Part::LookAgain, AgentFile::Prompt), &text)?;
                 again = Some(text);
             }
@@ -162,7 +162,7 @@ fn write_prompt(
         threads: &threads,
         diff: &look::shown(&about.prepared.text, &claims, config.limits.max_diff_chars.get()),
     });
-    let prompt = run.engine.redact_known(Output::Prompt, &text);
+    let prompt = run.engine.redact_known(Output::Prompt, text);
     let artifact = Artifact::asked(Part::Look, AgentFile::Prompt);
     run.workdir.text(artifact, &prompt)?;
     run.events.emit(Event::PromptWritten { path: artifact.file_name(), chars: chars(prompt.as_str()) });

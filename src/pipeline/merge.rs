@@ -419,9 +419,9 @@ impl Parts {
         let mut missing: Vec<String> = self.lost.iter().map(|(number, _)| format!("part {number}")).collect();
         let passes = self.taken.iter().flat_map(|part| part.lost.iter().map(move |pass| (pass, part.part)));
         missing.extend(passes.map(|(pass, part)| format!("pass {pass} of part {part}")));
-        let missing = if missing.is_empty() { "every part".to_owned() } else { missing.join(", ") };
+        let missing = if missing.is_empty() { "part at all".to_owned() } else { missing.join(", ") };
         Error::AgentExec(
-            Failure::new(format!("not all of the change was reviewed: {missing} of {} parts has no review", self.of))
+            Failure::new(format!("not all of the change was reviewed: of {} parts there is no {missing}", self.of))
                 .retryable()
                 .with("parts", self.of)
                 .with("lost", self.lost.iter().map(|(number, _)| *number).collect::<Vec<_>>())

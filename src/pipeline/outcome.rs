@@ -1,14 +1,17 @@
 //! What becomes of an answer: checked, planned, posted and reported.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::asking::Asked;
 use super::caller::Caller;
 use super::talk::{self, Terms};
 use super::{About, Request};
 use crate::contracts::{
-    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, Validation, VerdictCounts,
+    AgentKind, AgentRun, CheckCode, Claim, PostPlan, ReviewMeta, ReviewOutput, RunRecord, Validation, VerdictCounts,
 };
 use crate::diff::Diff;
-use crate::error::{Error, Result};
+use crate::error::{Error, Failure, Result};
 use crate::gitlab::Client;
 use crate::post::links::Links;
 use crate::post::plan::Job;
@@ -309,14 +312,37 @@ pub(super) fn report(
         conversation: run.workdir.read_json(Artifact::Conversation).unwrap_or_default(),
         context: String::from_utf8_lossy(&context).lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
     };
-    write_reports(&run.workdir, &run.engine, &shown)
+    write_reports(&run.workdir, &run.engine, shown)
 }
 
-/// The reports of a review.
-pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, shown: &Shown) -> Result<()> {
-    workdir.foreign_json(Artifact::CodeQuality, view::code_quality(shown))?;
-    workdir.foreign_json(Artifact::Sarif, view::sarif(shown))?;
-    workdir.text(Artifact::Html, &engine.redact(Output::Report, &view::html(shown)?))
+/// The reports of a review. Its parts are redacted as what they are, and the page made of them is only searched for known
+/// values: read as one text, a label and the line below it would pass for a name and its secret.
+pub(crate) fn write_reports(workdir: &Workdir, engine: &Engine, mut shown: Shown) -> Result<()> {
+    let diff = engine.redact_scanned_diff(Output::Report, std::mem::take(&mut shown.diff));
+    // These come from files that were redacted line by line as they were written.
+    let (events, context) = (std::mem::take(&mut shown.events), std::mem::take(&mut shown.context));
+    let shown = Shown { diff: diff.into_string(), events, context, ..redacted(engine, &shown)? };
+    workdir.foreign_json(Artifact::CodeQuality, view::code_quality(&shown))?;
+    workdir.foreign_json(Artifact::Sarif, view::sarif(&shown))?;
+    workdir.text(Artifact::Html, &engine.redact_known(Output::Report, view::html(&shown)?))
+}
+
+/// The page of a run without a review; there is nothing to put into the other reports.
+pub(crate) fn write_outcome(workdir: &Workdir, engine: &Engine, record: &RunRecord) -> Result<()> {
+    let events = workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
+    let events = String::from_utf8_lossy(&events);
+    let events: Vec<_> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let page = view::outcome(&redacted(engine, record)?, &events)?;
+    workdir.text(Artifact::Html, &engine.redact_known(Output::Report, page))
+}
+
+/// The value with every text in it redacted.
+fn redacted<T: Serialize + DeserializeOwned>(engine: &Engine, value: &T) -> Result<T> {
+    serde_json::to_value(value)
+        .and_then(|value| serde_json::from_value(engine.redact_json(Output::Report, value)))
+        .map_err(|error| {
+            Error::Format(Failure::new("could not render the report without its secrets").caused_by(&error))
+        })
 }
 
 /// A page for a run that has no review to show: what happened, why, what to do.
@@ -324,11 +350,6 @@ pub fn conclude(run: &Run, error: Option<&Error>) {
     if run.workdir.written().contains(&Artifact::Html.file_name()) {
         return;
     }
-    let events = run.workdir.read(&Artifact::Events.file_name()).unwrap_or_default();
-    let events = String::from_utf8_lossy(&events);
-    let events: Vec<_> = events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     // The record tells it too: a page that cannot be written must not change how the run ended.
-    if let Ok(page) = view::outcome(&run.record(error), &events) {
-        let _ = run.workdir.text(Artifact::Html, &run.engine.redact(Output::Report, &page));
-    }
+    let _ = write_outcome(&run.workdir, &run.engine, &run.record(error));
 }

@@ -24,11 +24,20 @@ pub(super) struct Passes {
     pub(super) division: Division,
     /// The passes that are asked for here: all of them, or those of one part.
     pub(super) own: Vec<usize>,
-    /// The diff of each of those.
-    pub(super) texts: Vec<String>,
+    /// The diff of each of those; a single one shows the whole prepared diff.
+    texts: Vec<Redacted>,
 }
 
 impl Passes {
+    pub(super) fn new(division: Division, own: Vec<usize>, texts: Vec<Redacted>) -> Self {
+        Self { division, own, texts }
+    }
+
+    /// What the pass at this place of those asked for here shows of the prepared diff.
+    pub(super) fn text<'t>(&'t self, prepared: &'t Prepared, at: usize) -> &'t str {
+        self.texts.get(at).map_or(&prepared.text, Redacted::as_str)
+    }
+
     /// How many there are in all.
     pub(super) fn total(&self) -> usize {
         self.division.passes.len()

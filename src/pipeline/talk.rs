@@ -325,7 +325,7 @@ pub(super) fn claim(
 /// Own threads that nobody answered and whose line is gone: the agent is asked whether their fault is.
 pub(super) fn outdated(request: &Request, prior: &Prior, diff: &Diff<'_>) -> Vec<OpenThread> {
     const MOST: usize = 30;
-    if !request.is_for_gitlab() || !request.loaded.config.gitlab.resolve_outdated {
+    if !request.is_for_gitlab() || !request.loaded.config.gitlab.resolve_outdated || prior.seen.threads.is_empty() {
         return Vec::new();
     }
     let standing = Standing::of(diff);

@@ -119,7 +119,8 @@ impl Rules {
 pub fn prepare(text: &str, diff: &Diff<'_>, rules: &Rules) -> Result<Prepared, GlobError> {
     let all = Pass { files: (0..diff.files.len()).collect(), ..Pass::default() };
     let division = Division { passes: vec![all], ..Division::default() };
-    prepare_passes(text, diff, rules, &division).map(|(prepared, _)| prepared)
+    let (prepared, texts) = prepare_passes(text, diff, rules, &division)?;
+    Ok(Prepared { text: texts.concat(), ..prepared })
 }
 
 /// The files that may be shown, with what each would take in full.
@@ -133,7 +134,8 @@ pub fn candidates(diff: &Diff<'_>, rules: &Rules) -> Result<Vec<Candidate>, Glob
     Ok(ranked.iter().map(candidate).collect())
 }
 
-/// Picks what the agent is shown in each pass, each within the limits; the first value is over all of them.
+/// Picks what the agent is shown in each pass, each within the limits. The first value is over all of them; its text, which is that
+/// of all passes, is left to the caller, so that a large one is there once.
 pub fn prepare_passes(
     text: &str,
     diff: &Diff<'_>,
@@ -183,10 +185,10 @@ pub fn prepare_passes(
         debug_assert!(file.hunks.is_empty());
         fates.iter_mut().filter(|fate| **fate == Fate::Sent).for_each(|fate| *fate = Fate::Binary);
     }
-    let text_out: String = texts.concat();
+    let shown = texts.iter().map(|text| chars(text.as_bytes())).sum();
     let included = fitted.iter().filter(|file| file.included).map(|file| diff.files[file.index].path().to_owned());
-    let report = Reporter { diff, rules, verdicts: &verdicts, fates: &fates }.report(text, &text_out, included);
-    Ok((Prepared { text: text_out, report, fates }, texts))
+    let report = Reporter { diff, rules, verdicts: &verdicts, fates: &fates }.report(text, shown, included);
+    Ok((Prepared { text: String::new(), report, fates }, texts))
 }
 
 /// What is to be done with each file, and those that are not ignored, best first.
@@ -434,7 +436,7 @@ struct Reporter<'a> {
 }
 
 impl Reporter<'_> {
-    fn report(&self, before: &str, after: &str, included: impl Iterator<Item = String>) -> TruncationReport {
+    fn report(&self, before: &str, shown: usize, included: impl Iterator<Item = String>) -> TruncationReport {
         let items = self.items();
         let ignored = self.diff.files.iter().zip(self.verdicts).filter_map(|(file, verdict)| match verdict {
             Verdict::Ignore(_) => Some(file.path().to_owned()),
@@ -446,7 +448,7 @@ impl Reporter<'_> {
         TruncationReport {
             truncated: items_total > 0,
             original_chars: count(chars(before.as_bytes())),
-            final_chars: count(chars(after.as_bytes())),
+            final_chars: count(shown),
             original_files: count(self.diff.files.len()),
             final_files: included_total,
             items,

@@ -18,6 +18,7 @@ mod rules;
 mod text;
 
 pub use digest::{Refused, Since};
+pub use index::cited;
 pub use rules::{Rule, rules};
 
 pub use look::{LookInput, again as look_again, build as build_look};

@@ -564,6 +564,6 @@ fn rules_that_read_across_parts_do_not_damage_the_prompts_structure() {
     let prompt = case.build();
     let scanned = engine.redact(crate::redact::Output::Prompt, &prompt);
     assert_ne!(scanned.as_str(), prompt.replace("synthetic-known-value-1", TOKEN), "the control: rules damage it");
-    let kept = engine.redact_known(crate::redact::Output::Prompt, &prompt);
+    let kept = engine.redact_known(crate::redact::Output::Prompt, prompt.clone());
     assert_eq!(kept.as_str(), prompt.replace("synthetic-known-value-1", TOKEN));
 }

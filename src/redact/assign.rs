@@ -26,9 +26,13 @@ pub(super) enum Form {
     Bare,
     /// Bare in source code or unknown text: an identifier as a rule.
     Doubtful,
+    /// In a sentence: a word as a rule.
+    Spoken,
 }
 
 const NAME_LIMIT: usize = 96;
+/// The colon of Chinese and Japanese texts.
+const COLON: &[u8] = "\u{ff1a}".as_bytes();
 const GAP_LIMIT: usize = 48;
 
 /// What is asked about the whole line again and again, once for each of its names: found once.
@@ -61,7 +65,7 @@ pub(super) fn read(line: &[u8], at: usize, kind: FileKind, facts: Facts) -> Opti
     if value.is_empty() {
         return None;
     }
-    let more = if form == Form::Quoted { reader.joined(value.end) } else { Vec::new() };
+    let more = if form == Form::Quoted { reader.joined(&value) } else { Vec::new() };
     Some(Assignment { name, value, form, more })
 }
 
@@ -80,7 +84,7 @@ pub(super) fn name_around(line: &[u8], at: usize) -> Range<usize> {
     let ceiling = line.len().min(at + NAME_LIMIT);
     let mut end = at;
     while end < ceiling && inside(line[end]) {
-        if line[end] == b'-' && line.get(end + 1) == Some(&b'>') {
+        if line[end] == b'-' && line.get(end + 1) == Some(&b'>') || line[end..].starts_with(COLON) {
             break;
         }
         end += 1;
@@ -138,6 +142,12 @@ impl Reader<'_> {
             at += 1;
             closed += 1;
         }
+        // `input[name=password]"`
+        if let Some((_, taken)) = self.quote(at).filter(|_| closed > 0 && !name_quoted) {
+            name_quoted = true;
+            at += taken;
+        }
+        at = self.past_subscripts(at);
         if let Some(value) = self.chained(at, name_quoted) {
             return self.quoted(value);
         }
@@ -147,19 +157,22 @@ impl Reader<'_> {
         match self.at(at) {
             b'=' => self.after_equals(at),
             b':' => self.after_colon(at),
+            _ if self.line[at..].starts_with(COLON) => self.said(at + COLON.len()),
             b'?' | b'|' | b'+' if self.at(at + 1) == b'=' => self.literal(self.skip_spaces(at + 2)),
             b'|' if self.line[at..].starts_with(b"||=") => self.literal(self.skip_spaces(at + 3)),
             b'?' | b'|' if self.at(at + 1) == self.at(at) => self.quoted(self.skip_spaces(at + 2)),
-            b'?' if self.at(at + 1) == b':' => self.after_colon(at + 1),
+            b'?' | b'!' if self.at(at + 1) == b':' => self.after_colon(at + 1),
             b'!' if self.at(at + 1) == b'=' => {
                 self.quoted(self.skip_spaces(at + if self.at(at + 2) == b'=' { 3 } else { 2 }))
             }
             b',' if (name_quoted || closed > 0) && !self.is_verb() => self.after_comma(at),
+            b',' if self.is_compared() => self.quoted(self.skip_spaces(at + 1)),
             b'(' if !gap && !name_quoted && !self.is_verb() => self.argument_of_call(at + 1),
             // `std::string password{"…"}`
             b'{' => self.braces(at, name_quoted),
             b'>' if !gap => self.after_tag(at, name_quoted),
             b'<' if self.line[at..].starts_with(b"</key>") => self.plist(at),
+            b'<' if self.line[at..].starts_with(b"</t") => self.next_cell(at),
             b'<' if self.at(at + 1) == b'-' => self.literal(self.skip_spaces(at + 2)),
             b'|' if self.line.trim_ascii_start().starts_with(b"|") => self.cell(at + 1),
             _ if gap => self.after_space(at, name_quoted),
@@ -177,16 +190,6 @@ impl Reader<'_> {
         let word = self.line[at + 1..].iter().take(16).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let call = self.line[at + 1..at + 1 + word].to_ascii_lowercase();
         (self.at(at + 1 + word) == b'(' && CALLS.contains(&call.as_slice())).then(|| self.skip_spaces(at + word + 2))
-    }
-
-    /// The next cell of a table.
-    fn cell(&self, at: usize) -> Value {
-        let start = self.skip_spaces(at);
-        let window = &self.line[start..];
-        let cell = window[..memchr::memchr(b'|', window)?].trim_ascii_end();
-        let inner = cell.strip_prefix(b"`").and_then(|rest| rest.strip_suffix(b"`")).unwrap_or(cell);
-        let shift = usize::from(inner.len() < cell.len());
-        Some((start + shift..start + shift + inner.len(), Form::Element))
     }
 
     fn after_equals(&self, at: usize) -> Value {
@@ -210,7 +213,7 @@ impl Reader<'_> {
                 return if matches!(self.at(next + 1), b'=' | b' ') {
                     self.literal(self.skip_spaces(next + 2))
                 } else {
-                    None
+                    self.constructed(next + 1)
                 };
             }
             _ => {}
@@ -218,9 +221,17 @@ impl Reader<'_> {
         if self.in_braces() && self.line[..self.name.start].ends_with(b"${") {
             return self.braced(next);
         }
+        // `**Password:** …`
+        if self.line[next..].starts_with(b"**") {
+            return self.said(next + 2);
+        }
         next = self.skip_spaces(next);
         if let Some(after_type) = self.skip_annotation(next) {
             return self.literal(after_type);
+        }
+        if self.at(next) == b'<' || self.quote(next).is_none() && self.is_prose() && self.kind != FileKind::Config {
+            let said = self.said(next);
+            return self.literal(next).filter(|(_, form)| *form == Form::Bare).or(said);
         }
         self.literal(next)
     }
@@ -256,15 +267,19 @@ impl Reader<'_> {
         self.quoted(self.skip_spaces(comma + 1)).or(Some(first))
     }
 
-    /// The literals that follow the one that ends at `end`, with nothing but a sign that joins them between.
-    fn joined(&self, end: usize) -> Vec<Range<usize>> {
+    /// The literals that follow the first one, with nothing but a sign that joins them between; in a list, a comma.
+    fn joined(&self, first: &Range<usize>) -> Vec<Range<usize>> {
         const MOST: usize = 16;
+        let before = self.line[..first.start.saturating_sub(1)].trim_ascii_end();
+        let is_list = before.ends_with(b"[") && before.len() > self.name.end;
         let mut more = Vec::new();
-        let mut at = end;
+        let mut at = first.end;
         while more.len() < MOST {
             let Some((_, taken)) = self.quote(at) else { break };
             let mut next = self.skip_spaces(at + taken);
-            if matches!(self.at(next), b'+' | b'.' | b'&' | b'~') {
+            if is_list && self.at(next) == b',' {
+                next += 1;
+            } else if matches!(self.at(next), b'+' | b'.' | b'&' | b'~') {
                 next += 1 + usize::from(self.at(next + 1) == b'.');
             } else if next == at + taken {
                 break;
@@ -279,22 +294,6 @@ impl Reader<'_> {
         more
     }
 
-    /// `password: Optional[str] = "…"`: where the value starts, when a type and `=` stand before it.
-    fn skip_annotation(&self, at: usize) -> Option<usize> {
-        const TYPE_LIMIT: usize = 48;
-        let first = self.at(at);
-        if !(first.is_ascii_alphabetic() || matches!(first, b'&' | b'_' | b'*' | b'[')) {
-            return None;
-        }
-        let window = &self.line[at..self.line.len().min(at + TYPE_LIMIT)];
-        let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[].|&':?*,".contains(&b)))?;
-        if window[equals] != b'=' || window.get(equals + 1) == Some(&b'=') || window.first() == Some(&b'\'') {
-            return None;
-        }
-        let next = self.skip_spaces(at + equals + 1);
-        self.literal_quote(next).map(|_| next)
-    }
-
     /// `define("NAME", "value")`, `getenv("NAME", "default")`, `{"name": "NAME", "value": "…"}`.
     fn after_comma(&self, at: usize) -> Value {
         let next = self.skip_spaces(at + 1);
@@ -304,79 +303,25 @@ impl Reader<'_> {
         self.quoted(next)
     }
 
-    /// Steps over `value=`, `"value": ` and the like.
-    fn paired(&self, at: usize) -> Option<usize> {
-        let mut next = at;
-        if let Some((_, taken)) = self.quote(next) {
-            next += taken;
-        }
-        const WORDS: [&[u8]; 4] = [b"value", b"content", b"default", b"data-value"];
-        let word = WORDS
-            .iter()
-            .find(|word| self.line.get(next..next + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word)))?;
-        next += word.len();
-        if let Some((_, taken)) = self.quote(next) {
-            next += taken;
-        }
-        next = self.skip_spaces(next);
-        matches!(self.at(next), b'=' | b':').then(|| self.skip_spaces(next + 1))
-    }
-
-    /// `<password>value</password>`, `<property name="password">value</property>`.
-    fn after_tag(&self, at: usize, name_quoted: bool) -> Value {
-        let before = self.at(self.name.start.wrapping_sub(1));
-        if !name_quoted && !matches!(before, b'<' | b':') {
-            return None;
-        }
-        if before == b':' && self.facts.tag >= self.name.start {
-            return None;
-        }
-        let mut next = at + 1;
-        for wrapper in [&b"<![CDATA["[..], b"<value>", b"<string>"] {
-            if self.line[next..].starts_with(wrapper) {
-                next += wrapper.len();
-            }
-        }
-        self.element(next)
-    }
-
-    fn plist(&self, at: usize) -> Value {
-        let next = self.skip_spaces(at + b"</key>".len());
-        self.line[next..].starts_with(b"<string>").then(|| self.element(next + b"<string>".len()))?
-    }
-
-    fn element(&self, at: usize) -> Value {
-        let window = &self.line[at..];
-        let end = memchr::memchr2(b'<', b']', window).unwrap_or(window.len());
-        steps::add(end);
-        let value = trim(window, 0..end);
-        Some((at + value.start..at + value.end, Form::Element))
-    }
-
     /// `--password value`, `ENV PASSWORD value`, `PASSWORD 'value'`, `name="password" value="…"`.
     fn after_space(&self, at: usize, name_quoted: bool) -> Value {
         if let Some(value) = self.paired(at) {
             return self.literal(value);
         }
-        if self.is_verb() {
+        // `$PW out.txt` names a variable and then something else.
+        if self.is_verb() && !self.has_user() || self.line[self.name.clone()].contains(&b'$') {
             return None;
         }
-        for word in [&b"or "[..], b"|| ", b"BY ", b"by ", b"to "] {
+        for word in [&b"or "[..], b"|| ", b"BY ", b"by "] {
             if self.line[at..].starts_with(word) {
                 return self.quoted(self.skip_spaces(at + word.len()));
-            }
-        }
-        for word in [&b"is "[..], b"is: ", b"was "] {
-            if self.line[at..].starts_with(word) {
-                let at = self.skip_spaces(at + word.len());
-                return if self.quote(at).is_some() { self.quoted(at) } else { self.bare(at, Form::Doubtful) };
             }
         }
         if let Some(value) = self.skip_type(at) {
             return self.quoted(value);
         }
         if name_quoted {
-            return None;
+            return self.is_comment().then(|| self.spoken(at)).flatten();
         }
         if self.line[self.name.start..].starts_with(b"-") {
             return self.argument(at);
@@ -393,9 +338,11 @@ impl Reader<'_> {
         if lead.is_empty() && self.kind.has_directives() {
             let (value, form) = self.bare(at, Form::Bare)?;
             let rest = self.rest(value.end);
-            return (rest.is_empty() || rest.starts_with(b"#")).then_some((value, form));
+            if rest.is_empty() || rest.starts_with(b"#") {
+                return Some((value, form));
+            }
         }
-        None
+        self.spoken(at)
     }
 
     /// What stands before the name; the beginning is enough of a long one.
@@ -414,42 +361,6 @@ impl Reader<'_> {
         &self.line[start..end.min(start + ENOUGH)]
     }
 
-    /// `password{"…"}`, `Password { get; set; } = "…"`.
-    fn braces(&self, at: usize, name_quoted: bool) -> Value {
-        let inside = self.literal_quote(self.skip_spaces(at + 1)).filter(|_| !name_quoted);
-        self.quoted(inside.or_else(|| self.initialised(at))?)
-    }
-
-    /// `Password { get; set; } = "…"`: where the literal starts.
-    fn initialised(&self, at: usize) -> Option<usize> {
-        const REACH: usize = 64;
-        if self.at(at) != b'{' {
-            return None;
-        }
-        let window = &self.line[at..self.line.len().min(at + REACH)];
-        let close = memchr::memchr(b'}', window)?;
-        let equals = self.skip_spaces(at + close + 1);
-        if self.at(equals) != b'=' {
-            return None;
-        }
-        self.literal_quote(self.skip_spaces(equals + 1))
-    }
-
-    /// `secret VARCHAR2(200) := '…'`, `Token As String = "…"`: where the literal starts.
-    fn skip_type(&self, at: usize) -> Option<usize> {
-        const TYPE_LIMIT: usize = 40;
-        let window = &self.line[at..self.line.len().min(at + TYPE_LIMIT)];
-        let equals = window.iter().position(|&b| !(b.is_ascii_alphanumeric() || b" _<>[]().,*&".contains(&b)))?;
-        let operator = match &window[equals..] {
-            [b':', b'=', ..] => 2,
-            // Not the attribute of a tag: `<Pass encoding="base64">`.
-            [b'=', next, ..] if *next != b'=' && matches!(window[..equals].last(), Some(b' ' | b')')) => 1,
-            _ => return None,
-        };
-        let next = self.skip_spaces(at + equals + operator);
-        self.literal_quote(next)
-    }
-
     /// The word after a command-line flag.
     fn argument(&self, at: usize) -> Value {
         if self.at(at) == b'-' {
@@ -457,17 +368,6 @@ impl Reader<'_> {
         }
         if self.quote(at).is_some() { self.quoted(at) } else { self.bare(at, Form::Bare) }
     }
-}
-
-fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
-    let (mut start, mut end) = (range.start, range.end);
-    while start < end && text[start].is_ascii_whitespace() {
-        start += 1;
-    }
-    while end > start && text[end - 1].is_ascii_whitespace() {
-        end -= 1;
-    }
-    start..end
 }
 
 #[cfg(test)]

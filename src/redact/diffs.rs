@@ -55,13 +55,13 @@ impl Engine {
     }
 
     /// A diff that has been through [`Engine::redact_diff`], or a part of one: only what was learned since is looked for.
-    pub fn redact_scanned_diff(&self, output: Output, text: &str) -> Redacted {
+    pub fn redact_scanned_diff(&self, output: Output, text: String) -> Redacted {
         let raw = text.as_bytes();
         let mut spans = Vec::new();
         self.known().find(raw, &mut spans);
         if spans.is_empty() {
             self.count(output, std::iter::empty());
-            return Redacted::new(text.to_owned());
+            return Redacted::new(text);
         }
         span::union(&mut spans);
         let walked = walk::walk(raw, 0, raw.len());

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::file_kind::FileKind;
 use super::known::{self, Known};
@@ -165,13 +166,29 @@ impl Engine {
 
     /// Removes only values that are known by now, for a text put together from redacted parts: rules that read one part
     /// as the continuation of another would find secrets that are none, and damage what holds the parts together.
-    pub fn redact_known(&self, output: Output, text: &str) -> Redacted {
+    pub fn redact_known(&self, output: Output, text: String) -> Redacted {
         let mut spans = Vec::new();
         self.known().find(text.as_bytes(), &mut spans);
         span::union(&mut spans);
         spans.retain_mut(|span| structure::keep_sign(text.as_bytes(), span));
         self.count(output, spans.iter().map(|span| span.name));
+        if spans.is_empty() {
+            return Redacted::new(text);
+        }
         text_of(again::replace(text.as_bytes(), &spans))
+    }
+
+    /// Removes the secrets of every text in a JSON value; keys and numbers stay.
+    pub fn redact_json(&self, output: Output, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(output, &text).into_string()),
+            Value::Array(values) => values.into_iter().map(|value| self.redact_json(output, value)).collect(),
+            Value::Object(map) => {
+                let fields = map.into_iter().map(|(key, value)| (key, self.redact_json(output, value)));
+                Value::Object(fields.collect())
+            }
+            other => other,
+        }
     }
 
     /// [`Engine::redact`] for bytes; what is not UTF-8 becomes the replacement character.

@@ -356,7 +356,7 @@ fn is_marked(value: &[u8]) -> bool {
 fn is_path(value: &[u8]) -> bool {
     let is_word = |word: &[u8]| {
         let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
-        digits * 3 <= word.len() && !crate::redact::chance::is_random(word) && !crate::redact::chance::is_ragged(word)
+        digits * 2 <= word.len() && !crate::redact::chance::is_random(word) && !crate::redact::chance::is_ragged(word)
     };
     value.split(|b| matches!(b, b'.' | b':')).all(is_word)
 }

@@ -12,6 +12,8 @@ impl Reader<'_> {
         if self.at(at) == b'$' && self.at(at + 1) == b'\'' {
             return self.quoted(at + 1);
         }
+        // `apiKey={"…"}`
+        let at = if self.at(at) == b'{' && matches!(self.at(at + 1), b'"' | b'\'' | b'`') { at + 1 } else { at };
         if let Some(start) = self.literal_quote(at) {
             return self.quoted(start);
         }
@@ -87,7 +89,17 @@ impl Reader<'_> {
         if !window.first().is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'(')) {
             return None;
         }
-        const SIGNS: [&[u8]; 4] = [b" ?? ", b" || ", b" or ", b" ?: "];
+        const SIGNS: [&[u8]; 9] = [
+            b" ?? ",
+            b" || ",
+            b" or ",
+            b" ?: ",
+            b" else ",
+            b".unwrap_or(",
+            b".unwrap_or_else(|_| ",
+            b".orElse(",
+            b".getOrElse(",
+        ];
         let found =
             SIGNS.iter().filter_map(|sign| memchr::memmem::find(window, sign).map(|found| at + found + sign.len()));
         self.literal_quote(self.skip_spaces(found.min()?))

@@ -2,9 +2,8 @@
 
 use super::assign::Form;
 use super::file_kind::FileKind;
-use super::filter;
-use super::names;
 use super::span::{Line, Name, Region, Span};
+use super::{filter, names, values};
 
 const SECRET_DATA: Name = Name::Rule("KUBERNETES_SECRET_DATA");
 const PAIR_REACH: usize = 2;
@@ -219,7 +218,7 @@ pub(super) fn paired_value(
             Form::Bare
         };
         let kept = promise
-            .filter(|promise| names::keeps(*promise, form, name, literal))
+            .filter(|promise| values::keeps(*promise, form, name, literal))
             .map(|promise| Name::Generic(promise.rule()));
         if let Some(rule) = vendor(literal).map(Name::Rule).or(kept) {
             let start = other.start + offset(text, literal);
@@ -263,9 +262,26 @@ pub(super) fn goes_on_below(rest: &[u8], in_call: bool) -> bool {
     !rest.is_empty()
         && (rest == b"</key>"
             || rest == b"As String = _"
+            || is_typed(rest)
+            || rest.ends_with(b">") && memchr::memmem::find(rest, b"serializeAs=").is_some()
             || rest.len() <= 8
                 && rest.iter().all(|b| b"=:|>-(\\[{+,\"'<_ *)]".contains(b))
                 && rest.iter().any(|b| b"=:|>({<,".contains(b)))
+}
+
+/// `: &str =`, `: string =`, `= []byte(`, `= String::from(`: a type, or what makes one, and nothing after it.
+fn is_typed(rest: &[u8]) -> bool {
+    const LONGEST: usize = 32;
+    let inside = |b: &u8| b.is_ascii_alphanumeric() || b" &'<>[]_.:|?=(".contains(b);
+    rest.len() <= LONGEST
+        && rest.iter().all(inside)
+        && match (rest.first(), rest.last()) {
+            (Some(b':'), Some(b'=')) => rest.iter().filter(|b| **b == b'=').count() == 1,
+            (Some(b'='), Some(b'(')) => {
+                [&b"[]byte("[..], b"from(", b"new(", b"to_string("].iter().any(|call| rest.ends_with(call))
+            }
+            _ => false,
+        }
 }
 
 /// The value on one of the lines below, as a place in the region and the form it has.

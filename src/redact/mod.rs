@@ -1,7 +1,8 @@
 //! Removes secrets from everything that leaves the process.
 //!
-//! `walk` takes a diff apart, `prefilter` picks the lines worth reading, `scan` reads them with the rules (`rules`, `contexts`)
-//! and the readers of assignments, URLs, keys, manifests and encodings; `known` removes values that were met before.
+//! `walk` takes a diff apart, `prefilter` picks the lines worth reading, `scan` reads them with the rules (`rules`, `contexts`, run by
+//! `search`) and the readers of assignments (`assign`, judged by `judge`), URLs, keys, manifests and encodings; `known` removes
+//! values that were met before.
 
 mod again;
 mod apart;
@@ -13,22 +14,28 @@ mod encoded;
 mod engine;
 mod file_kind;
 mod filter;
+mod judge;
 mod keys;
 mod known;
 mod literal;
 mod manifest;
+mod material;
 mod names;
+mod notation;
 mod places;
 mod prefilter;
 mod rule;
 mod rules;
 mod scan;
+mod search;
 mod span;
+mod spoken;
 mod steps;
 mod structure;
 mod text;
 mod token;
 mod url;
+mod values;
 mod vocab;
 mod walk;
 mod words;
@@ -45,22 +52,6 @@ pub const TOKEN: &str = "[REDACTED]";
 /// How many kinds of secrets the engine tells apart by rules of its own.
 pub fn rule_count() -> usize {
     all_rules().count()
-}
-
-/// The samples that every rule carries.
-pub fn samples() -> impl Iterator<Item = Samples> {
-    all_rules().map(|rule| Samples { rule: rule.name, hits: rule.hits, misses: rule.misses })
-}
-
-/// What proves a rule.
-#[derive(Debug, Clone, Copy)]
-pub struct Samples {
-    /// The rule's name.
-    pub rule: &'static str,
-    /// Lines with the secret in each.
-    pub hits: &'static [(&'static str, &'static str)],
-    /// Lines that stay as they are.
-    pub misses: &'static [&'static str],
 }
 
 /// How sure it is that what a rule removes is a secret in use.

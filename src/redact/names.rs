@@ -1,9 +1,6 @@
-//! What a name promises about its value, and whether the value keeps the promise.
+//! What a name promises about its value; `values` tells whether the value keeps it.
 
-use super::assign::Form;
-use super::chance::{entropy, is_ragged, is_random, surprise};
 use super::words::Words;
-use super::{filter, steps};
 
 /// The rules of generic assignments, by what the name says.
 pub(super) const PASSWORD: &str = "GENERIC_PASSWORD_ASSIGNMENT";
@@ -38,7 +35,7 @@ impl Promise {
 /// The words whose presence makes a line worth reading for assignments. Lower-case, at least 3 bytes.
 #[rustfmt::skip]
 pub(super) static TRIGGERS: &[&str] = &[
-    "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "salt", "signature",
+    "pass", "pw:", "pw=", "pw ", "pwd", "secret", "token", "key", "auth", "cred", "psk", "salt", "signature",
     "session", "cookie", "bearer", "jwt", "hmac", "passcode", "senha", "contrase", "kennwort",
     "dsn", "webhook", "seed", "pin_code", "otp", "_pat", "pat_", "_pw", "pw_", "dbpw", "userpw",
     "account_sid", "connectionstring", "connection_string", "license", "-pw", "pepper", "cipher",
@@ -49,6 +46,9 @@ pub(super) static TRIGGERS: &[&str] = &[
 
 /// What `name` promises, or nothing. Names are compared by their words: `valkey` is no key.
 pub(super) fn promise(name: &[u8]) -> Option<Promise> {
+    // `-Dpassword=` of Java, `-PrepoPassword=` of Gradle.
+    let is_define = matches!(name, [b'-', b'D' | b'P', next, ..] if next.is_ascii_lowercase());
+    let name = if is_define { &name[2..] } else { name };
     let mut words = Words::of(name);
     words.drop_suffixes();
     let words = words.slices();
@@ -62,6 +62,9 @@ pub(super) fn promise(name: &[u8]) -> Option<Promise> {
     }
     if is_about(last) {
         return None;
+    }
+    if last == b"auth" && words.iter().any(|word| matches!(*word, b"redis" | b"rediscli" | b"npm" | b"registry")) {
+        return Some(Promise::Secret);
     }
     let is_password = |word: &&[u8]| PASSWORD_WORDS.contains(word) && (!is_short(word) || *word == last);
     if words.iter().rev().take(3).any(is_password) {
@@ -100,352 +103,6 @@ fn is_short(word: &[u8]) -> bool {
     matches!(word, b"pass" | b"pw" | b"psk" | b"mdp" | b"passe" | b"passw")
 }
 
-/// More than this of a value says nothing new about it.
-const ENOUGH: usize = 1024;
-
-/// Whether a value given to such a name is a secret.
-pub(super) fn keeps(promise: Promise, form: Form, name: &[u8], value: &[u8]) -> bool {
-    let value = &value[..value.len().min(ENOUGH)];
-    steps::add(value.len());
-    if value.len() < 3
-        || filter::is_placeholder(value)
-        || filter::is_sequence(value)
-        || filter::is_version(value)
-        || filter::is_regex(value)
-        || filter::contains(value, b"@sha256:")
-        || filter::is_escaped(value) && !has_substance(value)
-        || promise != Promise::Password && filter::is_labelled_digest(value)
-    {
-        return false;
-    }
-    if matches!(form, Form::Bare | Form::Doubtful | Form::Element) && filter::is_expression(value) {
-        return false;
-    }
-    if value.eq_ignore_ascii_case(name) || is_hash_of(name) && filter::is_hex_digest(value) {
-        return false;
-    }
-    match promise {
-        Promise::Password => is_password(form, value),
-        Promise::Secret | Promise::Key => is_key(form, value, promise),
-        Promise::Weak => is_strong(form, value),
-    }
-}
-
-/// More than signs, when the escapes are undone.
-fn has_substance(value: &[u8]) -> bool {
-    percent_encoding::percent_decode(value).filter(u8::is_ascii_alphanumeric).count() >= 4
-}
-
-/// `hashed_secret`: what a scanner's own records keep of a secret.
-fn is_hash_of(name: &[u8]) -> bool {
-    let words = Words::of(name);
-    words.slices().iter().any(|word| matches!(*word, b"hashed" | b"hash" | b"digest"))
-}
-
-fn is_password(form: Form, value: &[u8]) -> bool {
-    let traits = Traits::of(value);
-    if value.len() < 4 || traits.spaces > 0 && !(matches!(form, Form::Quoted | Form::Element) && is_phrase(value)) {
-        return false;
-    }
-    if traits.spaces > 0 {
-        return true;
-    }
-    if filter::is_written(value) && (traits.digits < 4 || value.iter().any(|b| !b.is_ascii_digit())) {
-        return false;
-    }
-    let simple = traits.digits == 0 && traits.symbols == 0;
-    // Labels in other scripts, and calls that a bare value runs into.
-    let foreign = value.iter().filter(|b| !b.is_ascii()).count();
-    if foreign * 2 > value.len() && traits.digits == 0 && traits.symbols == foreign
-        || form != Form::Quoted
-            && memchr::memchr(b'(', value).is_some()
-            && value[0].is_ascii_alphabetic()
-            && memchr::memchr(b'.', value).is_some()
-    {
-        return false;
-    }
-    let hex = value.len() >= 16 && traits.only_hex(value) && traits.digits > 0;
-    match form {
-        Form::Doubtful => {
-            (!is_name_like(value) || is_ragged(value))
-                && (traits.digits > 0
-                    && traits.letters() > 0
-                    && (traits.symbols > 0 || hex || is_random(value))
-                    && value.len() >= 6)
-        }
-        Form::Bare if simple => value.len() >= 5 && !is_word_list(value) && !is_type_like(value),
-        Form::Quoted | Form::Element if simple => {
-            let identifier = traits.upper > 0 && traits.lower > 0 && is_camel(value) && surprise(value) < 4.4;
-            value.len() >= 5 && !is_word_list(value) && !is_type_like(value) && !identifier
-        }
-        _ => (!is_dotted_name(value) || is_ragged(value)) && !is_word_list(value) && !is_versioned_label(value),
-    }
-}
-
-/// `user.password.v2`: a label with a number in it.
-fn is_versioned_label(value: &[u8]) -> bool {
-    let letters: Vec<u8> = value.iter().copied().filter(|b| !b.is_ascii_digit()).collect();
-    is_versioned_name(value) && is_word_list(&letters)
-}
-
-fn is_key(form: Form, value: &[u8], promise: Promise) -> bool {
-    let traits = Traits::of(value);
-    if traits.spaces > 0 || value.len() < 8 {
-        return false;
-    }
-    if filter::is_written(value) || is_dotted_name(value) || is_word_list(value) {
-        return false;
-    }
-    if form == Form::Doubtful && (value.len() < 16 || is_name_like(value)) {
-        return false;
-    }
-    if traits.only_hex(value) && value.len() >= 16 && traits.digits > 0 {
-        return entropy(value) >= 2.5;
-    }
-    if filter::is_uuid(value) {
-        return true;
-    }
-    if value.len() >= 12 && is_random(value) {
-        return true;
-    }
-    let mixed = traits.digits > 0 && traits.letters() > 0;
-    match promise {
-        Promise::Secret => {
-            mixed
-                && (value.len() >= 8)
-                && (traits.symbols > 0
-                    || traits.upper > 0 && traits.lower > 0
-                    || traits.digits >= 2
-                    || value.len() >= 12)
-                && !is_versioned_name(value)
-        }
-        _ => mixed && value.len() >= 12 && traits.digits >= 2 && !is_versioned_name(value),
-    }
-}
-
-fn is_strong(form: Form, value: &[u8]) -> bool {
-    let traits = Traits::of(value);
-    if traits.spaces > 0 || value.len() < 16 || form == Form::Doubtful && is_name_like(value) {
-        return false;
-    }
-    if filter::is_written(value)
-        || is_dotted_name(value)
-        || filter::is_hex_digest(value)
-        || filter::is_uuid(value)
-        || traits.only_hex(value)
-    {
-        return false;
-    }
-    (traits.digits > 0 || value.len() >= 20)
-        && traits.letters() > 0
-        && is_random(value)
-        && entropy(value) >= 3.3
-        && traits.symbols * 5 <= value.len()
-}
-
-/// Several words that are a passphrase rather than a sentence about one.
-fn is_phrase(value: &[u8]) -> bool {
-    const SENTENCE: [&[u8]; 34] = [
-        b"the",
-        b"a",
-        b"an",
-        b"is",
-        b"are",
-        b"be",
-        b"to",
-        b"of",
-        b"for",
-        b"your",
-        b"you",
-        b"must",
-        b"not",
-        b"and",
-        b"or",
-        b"in",
-        b"with",
-        b"please",
-        b"enter",
-        b"at",
-        b"least",
-        b"de",
-        b"passe",
-        b"no",
-        b"new",
-        b"has",
-        b"was",
-        b"will",
-        b"this",
-        b"that",
-        b"if",
-        b"on",
-        b"password",
-        b"characters",
-    ];
-    let lower = value.to_ascii_lowercase();
-    let words: Vec<&[u8]> = lower.split(|b| *b == b' ').filter(|word| !word.is_empty()).collect();
-    if words.iter().any(|word| SENTENCE.contains(word)) || value.ends_with(b":") || value.ends_with(b".") {
-        return false;
-    }
-    let is_mixed = |word: &&[u8]| {
-        word.iter().any(u8::is_ascii_digit)
-            && word.iter().any(u8::is_ascii_alphabetic)
-            && word.iter().all(u8::is_ascii_graphic)
-    };
-    let drawn = words.iter().any(is_mixed) && words.len() <= 8;
-    let plain = words.len() >= 4 && words.len() <= 8 && value.iter().all(|b| b.is_ascii_lowercase() || *b == b' ');
-    (drawn || plain) && !is_word_list(value)
-}
-
-/// `some_name2`, `SomeName`: an identifier rather than a drawn value.
-fn is_name_like(value: &[u8]) -> bool {
-    let hex = value.len() >= 16
-        && value.iter().all(u8::is_ascii_hexdigit)
-        && value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
-    !hex && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) && !is_random(value)
-}
-
-/// `auth.login.title`, `user-token`, `a/b/c`: written words with separators.
-fn is_dotted_name(value: &[u8]) -> bool {
-    let separators = value.iter().filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':')).count();
-    separators > 0
-        && value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
-        && !(value.len() >= 16 && is_random(value))
-}
-
-/// `token-v2`, `oauth2/access-token`, `api_key_1`: a written name with a number in it.
-fn is_versioned_name(value: &[u8]) -> bool {
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let separators = value.iter().filter(|b| matches!(b, b'.' | b'-' | b'_' | b'/' | b':')).count();
-    digits <= 2
-        && separators > 0
-        && value.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b':'))
-        && !is_random(value)
-}
-
-/// Words with nothing else but separators, one of which is a word of this trade: a label, an identifier, a message key.
-fn is_word_list(value: &[u8]) -> bool {
-    let lower = value.to_ascii_lowercase();
-    if lower.iter().any(u8::is_ascii_digit) {
-        return false;
-    }
-    const TRADE: [&[u8]; 14] = [
-        b"password",
-        b"passwd",
-        b"passphrase",
-        b"token",
-        b"secret",
-        b"credential",
-        b"auth",
-        b"login",
-        b"user",
-        b"example",
-        b"please",
-        b"enter",
-        b"invalid",
-        b"placeholder",
-    ];
-    value
-        .iter()
-        .all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b'.' | b' ' | b':' | b'?' | b'!' | b'/' | b','))
-        && TRADE.iter().any(|word| filter::contains(&lower, word))
-}
-
-fn is_camel(value: &[u8]) -> bool {
-    value.windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()).count() > 0
-}
-
-fn is_type_like(value: &[u8]) -> bool {
-    const TYPES: [&[u8]; 52] = [
-        b"string",
-        b"text",
-        b"varchar",
-        b"bytes",
-        b"integer",
-        b"number",
-        b"boolean",
-        b"object",
-        b"array",
-        b"optional",
-        b"required",
-        b"forbidden",
-        b"hidden",
-        b"plain",
-        b"plaintext",
-        b"basic",
-        b"digest",
-        b"bearer",
-        b"oauth",
-        b"oauth2",
-        b"none",
-        b"null",
-        b"undefined",
-        b"false",
-        b"disabled",
-        b"enabled",
-        b"default",
-        b"inherit",
-        b"always",
-        b"never",
-        b"prompt",
-        b"stdin",
-        b"keyring",
-        b"vault",
-        b"write",
-        b"readonly",
-        b"nullable",
-        b"secret",
-        b"static",
-        b"const",
-        b"return",
-        b"props",
-        b"input",
-        b"value",
-        b"fields",
-        b"email",
-        b"username",
-        b"admin",
-        b"strict",
-        b"unless",
-        b"method",
-        b"latest",
-    ];
-    let lower = value.to_ascii_lowercase();
-    TYPES.contains(&lower.as_slice()) || PASSWORD_WORDS.contains(&lower.as_slice())
-}
-
-#[derive(Default)]
-struct Traits {
-    digits: usize,
-    lower: usize,
-    upper: usize,
-    spaces: usize,
-    symbols: usize,
-}
-
-impl Traits {
-    fn of(value: &[u8]) -> Self {
-        let mut traits = Self::default();
-        for byte in value {
-            match byte {
-                b'0'..=b'9' => traits.digits += 1,
-                b'a'..=b'z' => traits.lower += 1,
-                b'A'..=b'Z' => traits.upper += 1,
-                b' ' | b'\t' => traits.spaces += 1,
-                _ => traits.symbols += 1,
-            }
-        }
-        traits
-    }
-
-    fn letters(&self) -> usize {
-        self.lower + self.upper
-    }
-
-    fn only_hex(&self, value: &[u8]) -> bool {
-        value.iter().all(u8::is_ascii_hexdigit)
-    }
-}
-
 /// Last words that make the name one about a secret, not of it.
 #[rustfmt::skip]
 fn is_about(word: &[u8]) -> bool {
@@ -474,7 +131,7 @@ fn is_about(word: &[u8]) -> bool {
 }
 
 #[rustfmt::skip]
-static PASSWORD_WORDS: &[&[u8]] = &[
+pub(super) static PASSWORD_WORDS: &[&[u8]] = &[
     b"password", b"passwd", b"pwd", b"passwort", b"passphrase", b"pass", b"pw", b"passcode",
     b"senha", b"contrasena", b"kennwort", b"passwords", b"requirepass", b"masterauth",
     b"userpass", b"dbpass", b"dbpassword", b"dbpwd", b"userpassword", b"rootpassword",
@@ -487,7 +144,7 @@ static PASSWORD_WORDS: &[&[u8]] = &[
 ];
 
 #[rustfmt::skip]
-static SECRET_WORDS: &[&[u8]] = &[
+pub(super) static SECRET_WORDS: &[&[u8]] = &[
     b"secret", b"secrets", b"credential", b"credentials", b"creds", b"cred",
     b"apisecret", b"clientsecret", b"appsecret", b"authtoken", b"accesstoken", b"apitoken",
     b"bottoken", b"secretkey", b"refreshtoken", b"bearertoken", b"usertoken", b"sessiontoken",
@@ -516,7 +173,7 @@ static CODE_WORDS: &[&[u8]] = &[b"auth", b"access", b"pin", b"security", b"verif
 
 /// Words that make a `key` one to keep.
 #[rustfmt::skip]
-static KEY_WORDS: &[&[u8]] = &[
+pub(super) static KEY_WORDS: &[&[u8]] = &[
     b"api", b"access", b"secret", b"private", b"auth", b"encryption", b"encrypt", b"signing",
     b"sign", b"master", b"shared", b"account", b"app", b"client", b"service", b"admin",
     b"license", b"storage", b"session", b"cookie", b"cipher", b"aes", b"hmac", b"jwt", b"crypto",

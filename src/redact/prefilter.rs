@@ -8,9 +8,9 @@ use super::{chance, contexts, rules, token};
 /// Words that can stand beside a short secret. Lower-case; the contexts' own words are added to them.
 #[rustfmt::skip]
 static WORDS: &[&str] = &[
-    "pass", "pwd", "secret", "token", "key", "auth", "cred", "psk", "://", "-----", "_pw", "dbpw",
+    "pass", " pw:", " pw ", "pw is", "pwd", "secret", "token", "key", "auth", "cred", "psk", "://", "-----", "_pw", "dbpw",
     "bindpw", "rootpw", "userpw", "senha", "kennwort", "bearer", "cookie", "contrase", "mdp",
-    "haslo", "dsn", "contribsys", "@tcp(", "@unix(", "private-lines", "assword", "_salt", "%3d",
+    "haslo", "hasło", "dsn", "contribsys", "@tcp(", "@unix(", "private-lines", "assword", "_salt", "%3d",
     "%3a", "%22", "\u{be44}\u{bc00}\u{bc88}\u{d638}", "密码", "口令", "пароль", "パスワード", "wachtwoord",
     "parola", "heslo", "salasana", "stringdata", "data:", "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}",
 ];

@@ -1,8 +1,6 @@
 //! Finds the secrets of a region: picks the lines worth reading, then reads them.
 
-use std::ops::Range;
-
-use super::assign::{self, Assignment, Facts, Form};
+use super::assign::{Facts, Form};
 use super::chance::entropy;
 use super::engine::Side;
 use super::file_kind::FileKind;
@@ -10,25 +8,10 @@ use super::rule::{Charset, Shape};
 use super::span::{Line, Name, Region, Span};
 use super::token::{ENOUGH, Tokens, is_boundary, is_telling};
 use super::vocab::{Action, Hit, Loaded, Squeezed, Vocabulary};
-use super::{contexts, encoded, file_kind, filter, keys, manifest, names, prefilter, steps, url, vocab};
+use super::{encoded, file_kind, filter, keys, manifest, material, names, prefilter, url, values, vocab};
 
 /// Patterns run on the whole of a line up to this length, and around their keywords on a longer one.
 pub(super) const WHOLE_LINE: usize = 4096;
-const WINDOW_BEFORE: usize = 512;
-const WINDOW_AFTER: usize = 4096;
-/// How many lines away a keyword may stand from its pattern.
-const REACH: usize = 2;
-/// How far before the operator the vendor's name may stand.
-const VENDOR_REACH: usize = 48;
-
-/// So many names are read on any line; on a long one, a name for so many bytes on average.
-const NAME_BUDGET: usize = 4096;
-const NAMES_PER_BYTES: usize = 12;
-
-/// A bare word that long is no setting.
-const ENDLESS: usize = 768;
-/// The longest token that a badge's URL carries.
-const SHORT_QUERY: usize = 12;
 
 /// Buffers that one thread uses again and again.
 #[derive(Debug, Default)]
@@ -60,13 +43,13 @@ fn whole_lines(region: &Region<'_>, out: &mut Vec<Span>) {
         let text = region.text(line);
         if users && let Some(colon) = memchr::memchr(b':', text) {
             let value = text[colon + 1..].split(|&b| b == b':').next().unwrap_or_default();
-            if names::keeps(names::Promise::Password, Form::Bare, b"", value) {
+            if values::keeps(names::Promise::Password, Form::Bare, b"", value) {
                 let start = line.start + colon + 1;
                 out.push(Span { start, end: start + value.len(), name: Name::Generic(names::PASSWORD) });
             }
         } else if text.len() >= 8
             && !text.iter().any(|b| matches!(b, b' ' | b'=' | b':' | b'\t'))
-            && names::keeps(names::Promise::Password, Form::Bare, b"", text)
+            && values::keeps(names::Promise::Password, Form::Bare, b"", text)
         {
             out.push(Span { start: line.start, end: line.end, name: Name::Generic(names::SECRET) });
         }
@@ -113,14 +96,14 @@ pub(super) struct Scanner<'s, 'r, 'a> {
 }
 
 /// A line with what was found on it at first sight.
-struct Reading<'l> {
-    line: Line,
-    text: &'l [u8],
-    lower: &'l [u8],
-    hits: &'l [Hit],
+pub(super) struct Reading<'l> {
+    pub(super) line: Line,
+    pub(super) text: &'l [u8],
+    pub(super) lower: &'l [u8],
+    pub(super) hits: &'l [Hit],
     /// Vendors, by place.
-    vendors: &'l [Hit],
-    facts: Facts,
+    pub(super) vendors: &'l [Hit],
+    pub(super) facts: Facts,
 }
 
 impl Scanner<'_, '_, '_> {
@@ -174,7 +157,7 @@ impl Scanner<'_, '_, '_> {
         };
         self.hits(&reading, &mut scratch.ran, &mut scratch.tokens);
         self.names(&reading);
-        if (32..=160).contains(&text.len()) && keys::solid(text).is_some() {
+        if (32..=160).contains(&text.len()) && material::solid(text).is_some() {
             for view in self.region.views(line) {
                 let done = &mut self.done.fragment[view.side as usize];
                 if line.start >= *done {
@@ -232,43 +215,6 @@ impl Scanner<'_, '_, '_> {
         }
     }
 
-    /// Reads the assignment of every name that says something.
-    fn names(&mut self, reading: &Reading<'_>) {
-        let triggers = reading.hits.iter().filter(|hit| hit.action == Action::Assign);
-        let mut places: Vec<usize> = triggers.chain(reading.vendors).map(|hit| hit.at).collect();
-        if places.is_empty() {
-            return;
-        }
-        places.sort_unstable();
-        let mut named_until = 0;
-        let mut budget = NAME_BUDGET.max(reading.text.len() / NAMES_PER_BYTES);
-        for at in places {
-            if at < named_until {
-                continue;
-            }
-            if budget == 0 {
-                // A line made to exhaust the reader is not let through.
-                self.out.push(Span {
-                    start: reading.line.start + at,
-                    end: reading.line.end,
-                    name: Name::Generic("UNREADABLE_LINE"),
-                });
-                break;
-            }
-            budget -= 1;
-            named_until = self.assigned(reading, at);
-        }
-        if reading.text.len() < 256 {
-            let mut found = Vec::new();
-            let whole = 0..reading.text.len();
-            for view in self.region.views(reading.line) {
-                let vendor = |value: &[u8]| self.vendor(reading, &whole, value, Form::Quoted);
-                manifest::paired_value(&view, reading.line, vendor, &mut found);
-            }
-            self.out.append(&mut found);
-        }
-    }
-
     fn shift(&mut self, from: usize, by: usize) {
         for span in &mut self.out[from..] {
             span.start += by;
@@ -319,186 +265,11 @@ impl Scanner<'_, '_, '_> {
     }
 
     /// Entropy, allow list and masks of a rule that knows the secret's shape.
-    fn accepts(&self, loaded: &Loaded, whole: &[u8], value: &[u8]) -> bool {
+    pub(super) fn accepts(&self, loaded: &Loaded, whole: &[u8], value: &[u8]) -> bool {
         let head = &value[..value.len().min(ENOUGH)];
         entropy(head) >= loaded.rule.entropy
             && !filter::is_mask(head)
             && !loaded.allows(&whole[..whole.len().min(ENOUGH)])
-    }
-
-    /// Reads the assignment around `at`; gives the end of its name, so that no name is read twice.
-    fn assigned(&mut self, reading: &Reading<'_>, at: usize) -> usize {
-        let text = reading.text;
-        let name = assign::name_around(text, at);
-        // The user of a URL is not assigned its password: the URL's own reader knows where that ends.
-        if text[..name.start].ends_with(b"://") {
-            return name.end;
-        }
-        let assignment = assign::read(text, at, self.region.kind, reading.facts);
-        if let Some(assignment) = &assignment
-            && let Some(rule) = self.judge_whole(reading, &name, assignment)
-        {
-            let mut end = name.end;
-            for value in std::iter::once(&assignment.value).chain(&assignment.more).filter(|value| !value.is_empty()) {
-                let start = reading.line.start + value.start;
-                self.out.push(Span { start, end: reading.line.start + value.end, name: rule });
-                end = end.max(value.end);
-            }
-            return end;
-        }
-        // Names inside an endless bare word have the same end: to read them all would take for ever.
-        if let Some(Assignment { value, form: Form::Bare | Form::Doubtful, .. }) = &assignment
-            && value.len() >= ENDLESS
-        {
-            return value.end;
-        }
-        let rest = &text[name.end..reading.facts.last.max(name.end)];
-        let in_call = reading.facts.flow < name.start;
-        if manifest::goes_on_below(rest, in_call) {
-            self.list_below(reading, &name, rest);
-            for view in self.region.views(reading.line) {
-                if let Some((start, end, form)) = manifest::value_below(&view, reading.line)
-                    && let Some(rule) = self.judge(reading, &name, &self.region.bytes[start..end], form)
-                {
-                    self.out.push(Span { start, end, name: rule });
-                }
-            }
-        }
-        name.end
-    }
-
-    /// Likewise for a value in one or several pieces: one of them may say it, or all of them together.
-    fn judge_whole(&self, reading: &Reading<'_>, name: &Range<usize>, assignment: &Assignment) -> Option<Name> {
-        let Assignment { value, form, more, .. } = assignment;
-        let first = self.judge(reading, name, &reading.text[value.clone()], *form);
-        if first.is_some() || more.is_empty() {
-            return first;
-        }
-        let pieces = std::iter::once(value).chain(more).map(|piece| &reading.text[piece.clone()]);
-        let whole: Vec<u8> = pieces.clone().flat_map(|piece| piece.iter().copied().take(ENOUGH)).collect();
-        self.judge(reading, name, &whole, *form)
-            .or_else(|| pieces.skip(1).find_map(|piece| self.judge(reading, name, piece, *form)))
-    }
-
-    /// `passwords:` and a list of them.
-    fn list_below(&mut self, reading: &Reading<'_>, name: &Range<usize>, rest: &[u8]) {
-        if rest.trim_ascii() != b":" {
-            return;
-        }
-        for view in self.region.views(reading.line) {
-            for (start, end, form) in manifest::items_below(&view, reading.line) {
-                if let Some(rule) = self.judge(reading, name, &self.region.bytes[start..end], form) {
-                    self.out.push(Span { start, end, name: rule });
-                }
-            }
-        }
-    }
-
-    /// Which rule, if any, says that a value given to this name is a secret.
-    fn judge(&self, reading: &Reading<'_>, name: &Range<usize>, literal: &[u8], form: Form) -> Option<Name> {
-        if let Some(rule) = self.vendor(reading, name, literal, form) {
-            return Some(Name::Rule(rule));
-        }
-        let text = &reading.text[name.clone()];
-        // A lock file is a list of names and releases; a translation says the word, not the secret.
-        if self.file.is_lock {
-            return None;
-        }
-        let promise = names::promise(text)?;
-        if self.file.is_translation && !literal.iter().any(u8::is_ascii_digit) {
-            return None;
-        }
-        if literal.len() <= SHORT_QUERY && form == Form::Bare && is_badge(reading, name) {
-            return None;
-        }
-        names::keeps(promise, form, text, literal).then(|| Name::Generic(promise.rule()))
-    }
-
-    /// The rule whose keyword is in or shortly before the name and whose shape the value has.
-    fn vendor(&self, reading: &Reading<'_>, name: &Range<usize>, value: &[u8], form: Form) -> Option<&'static str> {
-        let from = name.start.saturating_sub(VENDOR_REACH);
-        let first = reading.vendors.partition_point(|hit| hit.at < from);
-        let near = &reading.vendors[first..];
-        let near = &near[..near.partition_point(|hit| hit.at < name.end)];
-        if near.is_empty()
-            || form == Form::Doubtful && value.len() < 16
-            || names::is_about_only(&reading.text[name.clone()])
-        {
-            return None;
-        }
-        near.iter().find_map(|hit| {
-            let Action::Assigned(rule) = hit.action else {
-                return None;
-            };
-            let loaded = &self.vocabulary.rules[usize::from(rule)];
-            let Shape::Assigned { value: charset, len, .. } = &loaded.rule.shape else {
-                return None;
-            };
-            let fits =
-                charset.covers(value, *len) && self.accepts(loaded, value, value) && !filter::is_placeholder(value);
-            fits.then_some(loaded.rule.name)
-        })
-    }
-
-    fn pattern(&mut self, line: Line, text: &[u8], hits: &[Hit], rule: u16, ran: &mut Vec<u16>) {
-        if ran.contains(&rule) {
-            return;
-        }
-        ran.push(rule);
-        let loaded = &self.vocabulary.rules[usize::from(rule)];
-        let Shape::Pattern { near, .. } = loaded.rule.shape else {
-            return;
-        };
-        if text.len() <= WHOLE_LINE {
-            self.search(loaded, line, 0, text.len());
-        } else {
-            let places = hits.iter().filter(|hit| hit.action == Action::Pattern(rule)).map(|hit| hit.at);
-            for (start, end) in windows(places, text.len()) {
-                self.search(loaded, line, start, end);
-            }
-        }
-        if near {
-            self.search_near(loaded, line);
-        }
-    }
-
-    fn search_near(&mut self, loaded: &Loaded, line: Line) {
-        for view in self.region.views(line) {
-            let below = std::iter::successors(view.next(line), |line| view.next(*line)).take(REACH);
-            let above = std::iter::successors(view.previous(line), |line| view.previous(*line)).take(REACH);
-            for other in below.chain(above) {
-                self.search(loaded, other, 0, (other.end - other.start).min(WHOLE_LINE));
-            }
-        }
-    }
-
-    fn search(&mut self, loaded: &Loaded, line: Line, start: usize, end: usize) {
-        let Some(regex) = loaded.regex() else { return };
-        let text = &self.region.text(line)[start..end];
-        steps::add(text.len());
-        let generic = contexts::is_one(loaded.rule);
-        for captures in regex.captures_iter(text) {
-            let Some(found) = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)) else {
-                continue;
-            };
-            let value = found.as_bytes();
-            if value.is_empty()
-                || filter::is_reference(value) && !value.starts_with(b"$")
-                || !self.accepts(loaded, value, value)
-            {
-                continue;
-            }
-            if generic && (filter::is_placeholder(value) || value.len() <= 5 && value.iter().all(u8::is_ascii_digit)) {
-                continue;
-            }
-            let end =
-                start + found.start() + whole_length(&self.region.text(line)[start + found.start()..], value.len());
-            self.out.push(Span {
-                start: line.start + start + found.start(),
-                end: line.start + end,
-                name: Name::Rule(loaded.rule.name),
-            });
-        }
     }
 
     fn encoded(&mut self, line: Line, text: &[u8], longest: usize) {
@@ -536,36 +307,4 @@ fn may_hold_literal(rest: &[u8]) -> bool {
 /// Whether a name on the line may have its value below.
 fn goes_on(text: &[u8]) -> bool {
     matches!(text.trim_ascii_end().last(), Some(b'=' | b':' | b'(' | b'{' | b'>' | b'|' | b'-' | b'\\' | b'_'))
-}
-
-/// A pattern has an end; the value may go on.
-fn whole_length(text: &[u8], found: usize) -> usize {
-    const LONG: usize = 48;
-    if found < LONG {
-        return found;
-    }
-    let more =
-        text[found..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-'));
-    found + more.count()
-}
-
-/// Whether the name is a parameter of a badge's URL: who may see the page may see that token.
-fn is_badge(reading: &Reading<'_>, name: &Range<usize>) -> bool {
-    const REACH: usize = 160;
-    let before = &reading.lower[name.start.saturating_sub(REACH)..name.start];
-    matches!(before.last(), Some(b'?' | b'&' | b';'))
-        && ["badge", "shields.io"].iter().any(|word| memchr::memmem::find(before, word.as_bytes()).is_some())
-}
-
-/// Stretches around the places, joined where they overlap.
-fn windows(places: impl Iterator<Item = usize>, length: usize) -> Vec<(usize, usize)> {
-    let mut joined: Vec<(usize, usize)> = Vec::new();
-    for at in places {
-        let (start, end) = (at.saturating_sub(WINDOW_BEFORE), length.min(at + WINDOW_AFTER));
-        match joined.last_mut() {
-            Some(last) if start <= last.1 => last.1 = end,
-            _ => joined.push((start, end)),
-        }
-    }
-    joined
 }

@@ -13,6 +13,11 @@ impl Redacted {
         Self(text)
     }
 
+    /// Several texts as one.
+    pub fn concat(texts: &[Self]) -> Self {
+        Self(texts.iter().map(Self::as_str).collect())
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

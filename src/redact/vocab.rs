@@ -106,6 +106,8 @@ impl Vocabulary {
         ] {
             built.words.add(word, action);
         }
+        built.words.flatten();
+        built.vendors.flatten();
         built
     }
 
@@ -204,6 +206,17 @@ struct Index {
     threes: Box<Bits>,
     heads: Vec<u16>,
     words: Vec<Word>,
+    /// The chains one after the other, so that a look at one touches one place of memory; `starts` says where each begins.
+    flat: Vec<Flat>,
+    starts: Vec<u16>,
+}
+
+/// What of a word is compared first.
+#[derive(Debug)]
+struct Flat {
+    head: u64,
+    mask: u64,
+    word: u16,
 }
 
 const BITS: u32 = 16;
@@ -222,7 +235,22 @@ impl Index {
             threes: empty(),
             heads: vec![NONE; 1 << HEAD_BITS],
             words: Vec::with_capacity(2048),
+            flat: Vec::new(),
+            starts: Vec::new(),
         }
+    }
+
+    /// Lays the chains out; nothing is added after it.
+    fn flatten(&mut self) {
+        for &first in &self.heads {
+            self.starts.push(self.flat.len() as u16);
+            let mut next = first;
+            while let Some(word) = self.words.get(usize::from(next)) {
+                self.flat.push(Flat { head: word.head, mask: word.mask, word: next });
+                next = word.next;
+            }
+        }
+        self.starts.push(self.flat.len() as u16);
     }
 
     fn add(&mut self, text: &[u8], action: Action) {
@@ -295,8 +323,11 @@ impl Index {
         if get(&self.fours, hash_four(here as u32)) | get(&self.threes, slot) == 0 {
             return;
         }
-        for word in self.chain(slot >> (BITS - HEAD_BITS)) {
-            if here & word.mask == word.head && (word.text.len() <= 8 || padded[at..].starts_with(&word.text)) {
+        let chain = slot >> (BITS - HEAD_BITS);
+        let range = usize::from(self.starts[chain])..usize::from(self.starts[chain + 1]);
+        for flat in self.flat[range].iter().filter(|flat| here & flat.mask == flat.head) {
+            let word = &self.words[usize::from(flat.word)];
+            if word.text.len() <= 8 || padded[at..].starts_with(&word.text) {
                 each(at, word.action);
             }
         }

@@ -1,7 +1,7 @@
 //! By what a finding is known again: the block of changed lines, the line in it, and what it says. Never by an id that
 //! an agent gave.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use sha2::{Digest as _, Sha256};
 
@@ -51,22 +51,36 @@ impl Standing {
     pub fn of(diff: &Diff<'_>) -> Self {
         let mut standing = Self::default();
         for file in &diff.files {
-            for hunk in &file.hunks {
-                let lines: Vec<Line<'_>> = hunk.lines().collect();
-                for (at, line) in lines.iter().enumerate() {
-                    let shown = Shown::at(&lines, at);
-                    let text = words(&String::from_utf8_lossy(line.content));
-                    let nth = shown.nth.to_string();
-                    for path in [&file.new_path, &file.old_path] {
-                        standing.lines.insert(digest(&["line", path, &text, &nth]));
-                        if at == 0 || shown.starts {
-                            standing.blocks.insert(block_key(path, &shown.block));
-                        }
-                    }
-                }
+            let renamed = Some(file.old_path.as_str()).filter(|old| *old != file.new_path);
+            for path in std::iter::once(file.new_path.as_str()).chain(renamed) {
+                file.hunks.iter().for_each(|hunk| standing.add(path, hunk));
             }
         }
         standing
+    }
+
+    /// One walk over the lines: equal ones are counted on the way, those of a run apart from those of the hunk.
+    fn add(&mut self, path: &str, hunk: &Hunk<'_>) {
+        let lines: Vec<Line<'_>> = hunk.lines().collect();
+        let changed = |line: &Line<'_>| line.kind != LineKind::Context;
+        let (mut in_hunk, mut in_run) = (HashMap::new(), HashMap::new());
+        for (at, line) in lines.iter().enumerate() {
+            let starts = at == 0 || changed(line) && !changed(&lines[at - 1]);
+            if starts {
+                in_run.clear();
+                let run = lines[at..].iter().take_while(|line| changed(line)).count();
+                let block = if run > 0 { &lines[at..at + run] } else { &lines[..] };
+                self.blocks.insert(block_key(path, block));
+            }
+            let text = words(&String::from_utf8_lossy(line.content));
+            let equal = match changed(line) {
+                true => in_run.entry((line.kind, text.clone())),
+                false => in_hunk.entry((line.kind, text.clone())),
+            };
+            let nth = equal.or_insert(0_usize);
+            self.lines.insert(digest(&["line", path, &text, &nth.to_string()]));
+            *nth += 1;
+        }
     }
 
     /// The diff still shows the line.
@@ -158,7 +172,6 @@ struct Shown<'a> {
     line: Line<'a>,
     block: Vec<Line<'a>>,
     nth: usize,
-    starts: bool,
 }
 
 impl<'a> Shown<'a> {
@@ -191,7 +204,7 @@ impl<'a> Shown<'a> {
         let text = words(&String::from_utf8_lossy(lines[at].content));
         let equal = |line: &&Line<'_>| words(&String::from_utf8_lossy(line.content)) == text;
         let nth = lines[first..at].iter().filter(|line| line.kind == lines[at].kind).filter(equal).count();
-        Self { line: lines[at], block: lines[first..last].to_vec(), nth, starts: at == first }
+        Self { line: lines[at], block: lines[first..last].to_vec(), nth }
     }
 }
 
@@ -277,6 +290,19 @@ mod tests {
         assert_eq!(first.block, second.block);
         let standing = Standing::of(&diff);
         assert!(standing.has_line(&first.line) && standing.has_line(&second.line) && standing.has_block(&first.block));
+    }
+
+    #[test]
+    fn every_line_that_a_diff_shows_is_standing() {
+        let text =
+            "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,6 +1,8 @@\n x\n+x\n+y\n+x\n x\n-x\n-x\n+x\n+x\n y\n x\n";
+        let diff = Diff::parse(text.as_bytes()).expect("a diff");
+        let standing = Standing::of(&diff);
+        for line in 1..=8 {
+            let keys = keys(&diff, &finding("a", line));
+            assert!(standing.has_line(&keys.line) && standing.has_block(&keys.block), "line {line}");
+        }
+        assert!(!standing.has_line(&keys(&diff, &finding("a", 900)).line));
     }
 
     #[test]

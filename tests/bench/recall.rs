@@ -1,8 +1,8 @@
 //! Recall and precision of the redaction engine on a corpus of small diffs.
 //!
 //! `DIFFSAN_CORPUS` names a folder with `positives.jsonl` (`id`, `class`, `format`, `diff`, `secrets`) and `negatives.jsonl`
-//! (`id`, `class`, `diff`). Without it the families of `fixtures/secrets/families.txt` are used, each in two halves (the rules
-//! have seen both), and the rules' own samples.
+//! (`id`, `class`, `diff`). Without it the families of `fixtures/secrets/` are used, each in two halves: the odd lines are those that
+//! rules are written by, the even ones are held back until that is done. `DIFFSAN_VERBOSE` shows every miss of the odd lines.
 #![expect(clippy::disallowed_methods, reason = "the corpus is named by a variable")]
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 
@@ -44,13 +44,7 @@ fn main() {
     let verbose = env::var_os("DIFFSAN_VERBOSE").is_some();
     let (found, harmless) = match env::var_os("DIFFSAN_CORPUS").map(PathBuf::from) {
         Some(folder) => (read(&folder.join("positives.jsonl")), read(&folder.join("negatives.jsonl"))),
-        None => {
-            let (mut found, mut harmless) = families();
-            let (samples, misses) = own_samples();
-            found.extend(samples);
-            harmless.extend(misses);
-            (found, harmless)
-        }
+        None => families(),
     };
     positives(found, verbose);
     negatives(harmless, verbose);
@@ -64,6 +58,15 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// The corpus; the first file has something of every family.
+const FAMILIES: [&str; 5] = [
+    include_str!("../../fixtures/secrets/families.txt"),
+    include_str!("../../fixtures/secrets/rotated.txt"),
+    include_str!("../../fixtures/secrets/prose.txt"),
+    include_str!("../../fixtures/secrets/literals.txt"),
+    include_str!("../../fixtures/secrets/commands.txt"),
+];
+
 /// Values drawn for each template.
 const DRAWS: u64 = 20;
 
@@ -71,12 +74,14 @@ const DRAWS: u64 = 20;
 fn families() -> (Vec<Positive>, Vec<Negative>) {
     let (mut found, mut harmless) = (Vec::new(), Vec::new());
     let (mut family, mut number) = (String::new(), 0);
-    for line in include_str!("../../fixtures/secrets/families.txt").lines() {
+    for line in FAMILIES.iter().flat_map(|text| text.lines()) {
         if let Some(name) = line.strip_prefix('[') {
             (family, number) = (name.trim_end_matches(']').to_owned(), 0);
+            let again = found.iter().any(|row: &Positive| row.class.starts_with(&family));
+            family.push_str(if again { " (fresh)" } else { "" });
         } else if let Some((path, template)) = line.split_once(" | ").filter(|_| !line.starts_with('#')) {
             number += 1;
-            let half = if number % 2 == 1 { "odd lines" } else { "even lines" };
+            let half = if number % 2 == 1 { "odd" } else { "even" };
             let class = format!("{family}, {half}");
             if let Some(text) = template.strip_prefix("! ") {
                 let diff = change(path, &text.replace("\\n", "\n"));
@@ -153,6 +158,23 @@ impl Random {
         (0..length).map(|_| char::from(alphabet[(self.next() % alphabet.len() as u64) as usize])).collect()
     }
 
+    /// What people choose as a password.
+    fn password(&mut self, alnum: &[u8]) -> String {
+        const WORDS: [&str; 8] = ["Autumn", "Harbor", "Pepper", "Rocket", "Silver", "Tiger", "Violet", "Winter"];
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+        let word = WORDS[(self.next() % 8) as usize];
+        let number = self.next() % 9000 + 1000;
+        match self.next() % 7 {
+            0 => format!("{word}{number}!"),
+            1 => format!("{}{}{}", word.to_lowercase(), self.pick(1, b"@#$_-"), number % 1000),
+            2 => format!("{}{}{}", self.pick(6, LETTERS), self.pick(1, b"-_.!"), self.pick(5, LETTERS)),
+            3 => word.replace(['e', 'i', 'o'], "3").replace('a', "@") + &number.to_string(),
+            4 => format!("{}{}", self.pick(3, alnum), self.pick(13, alnum)),
+            5 => format!("{}-{}-{}", word.to_lowercase(), WORDS[(number % 8) as usize].to_lowercase(), number % 100),
+            _ => format!("{}{}{}", self.pick(4, alnum), self.pick(1, b"!*+^=?~"), self.pick(6, alnum)),
+        }
+    }
+
     /// A value of the kind that a template asks for.
     fn value(&mut self, kind: &str) -> Option<String> {
         const ALNUM: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -166,6 +188,7 @@ impl Random {
                 let word = |random: &mut Self| WORDS[(random.next() % 8) as usize];
                 format!("{}-{}-{}", word(self), word(self), self.next() % 90 + 10)
             }
+            "any" => self.password(ALNUM),
             "hex" => self.pick(length, b"0123456789abcdef"),
             "tok" => self.pick(length, ALNUM),
             "dig" => self.pick(length, b"0123456789"),
@@ -178,30 +201,6 @@ impl Random {
             _ => return None,
         })
     }
-}
-
-/// The samples of the rules, each as a new file.
-fn own_samples() -> (Vec<Positive>, Vec<Negative>) {
-    let (mut found, mut harmless) = (Vec::new(), Vec::new());
-    for samples in diffsan::redact::samples() {
-        let class = "rules' samples".to_owned();
-        for (line, secret) in samples.hits {
-            let (id, format) = (samples.rule.to_owned(), samples.rule.to_owned());
-            let secrets = vec![(*secret).to_owned()];
-            found.push(Positive { id, class: class.clone(), format, diff: new_file(line), secrets });
-        }
-        for line in samples.misses {
-            let id = samples.rule.to_owned();
-            harmless.push(Negative { id, class: class.clone(), diff: new_file(line) });
-        }
-    }
-    (found, harmless)
-}
-
-fn new_file(text: &str) -> String {
-    let count = text.lines().count();
-    let body: String = text.lines().map(|line| format!("+{line}\n")).collect();
-    format!("diff --git a/sample b/sample\n--- /dev/null\n+++ b/sample\n@@ -0,0 +1,{count} @@\n{body}")
 }
 
 /// Every row is a run of its own: nothing learned from one helps another.
@@ -252,7 +251,10 @@ fn positives(rows: Vec<Positive>, verbose: bool) {
         total.partial += score.partial;
     }
     print_score("all", &total);
-    let mut worst: Vec<_> = formats.iter().filter(|(_, (score, _))| score.caught < score.rows).collect();
+    // What is held back is not looked at, only counted.
+    let shown = |class: &str| !class.ends_with("even");
+    let mut worst: Vec<_> =
+        formats.iter().filter(|((class, _), (score, _))| score.caught < score.rows && shown(class)).collect();
     worst.sort_by_key(|(_, (score, _))| std::cmp::Reverse(score.rows - score.caught));
     for ((class, format), (score, sample)) in worst.iter().take(if verbose { usize::MAX } else { 20 }) {
         println!("{class}/{format}: {} of {} missed\n    {sample}", score.rows - score.caught, score.rows);
@@ -279,6 +281,9 @@ fn negatives(rows: Vec<Negative>, verbose: bool) {
             entry.0 += 1;
             if before != after {
                 entry.1 += 1;
+                if row.class.ends_with("even") {
+                    continue;
+                }
                 altered.push(format!("{} {}\n    {}\n    {}", row.class, row.id, clip(before), clip(after)));
             }
         }

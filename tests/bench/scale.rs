@@ -15,7 +15,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -35,59 +35,29 @@ fn main() {
     for (files, lines, parts) in [(400, 16_000, 4), (2_000, 80_000, 16)] {
         measure(files, lines, parts);
     }
+    let (one, four) = (wall(1), wall(4));
+    println!(
+        "\n400 files, an agent that takes a second for 10,000 characters: one job {one:.1} s, four jobs and the one that"
+    );
+    println!("posts {four:.1} s, {:.1} times less", one / four);
+}
+
+/// Seconds until the review of 400 files is posted, where the agent takes its time; the jobs of the parts run together.
+fn wall(parts: usize) -> f64 {
+    let place = Place::new(400, 16_000, 10_000);
+    let start = Instant::now();
+    place.review(parts, true);
+    start.elapsed().as_secs_f64()
 }
 
 /// Reviews and posts one change, and prints its row.
 fn measure(files: usize, lines: usize, parts: usize) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let repo = folder.path().join("repo");
-    std::fs::create_dir(&repo).expect("a repository");
-    git(&repo, &["init", "-q", "-b", "main"]);
-    git(&repo, &["commit", "-q", "--allow-empty", "-m", "start"]);
-    let base = git(&repo, &["rev-parse", "HEAD"]);
-    for file in 0..files {
-        let each = lines / files;
-        let text: String = (0..each).map(|line| format!("    total_{line} = weigh({file}, {line})\n")).collect();
-        let path = repo.join(format!("src/m{}/f{file}.py", file % 16));
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
-    git(&repo, &["add", "-A"]);
-    git(&repo, &["commit", "-q", "-m", "change"]);
-    let head = git(&repo, &["rev-parse", "HEAD"]);
-    let gitlab = GitLab::start(&base, &head);
-    agent(folder.path(), lines / 400);
-    let passes = files.div_ceil(60).max(lines * 40 / 200_000 + 1).to_string();
-    let run = |arguments: &[&str]| {
-        let status = Command::new(env!("CARGO_BIN_EXE_diffsan"))
-            .args(arguments)
-            .args(["-q", "--agent", "command"])
-            .current_dir(&repo)
-            .env("CI_API_V4_URL", format!("http://{}/api/v4", gitlab.address))
-            .env("CI_MERGE_REQUEST_PROJECT_ID", "7")
-            .env("CI_MERGE_REQUEST_IID", "3")
-            .env("CI_MERGE_REQUEST_DIFF_BASE_SHA", &base)
-            .env("CI_COMMIT_SHA", &head)
-            .env("GITLAB_TOKEN", "token-of-the-bench")
-            .env("DIFFSAN_AGENT__COMMAND", folder.path().join("agent.sh"))
-            .env("DIFFSAN_LIMITS__MAX_PASSES", &passes)
-            .stdout(Stdio::null())
-            .status()
-            .expect("it starts");
-        assert!(status.success(), "{arguments:?} failed");
-    };
+    let place = Place::new(files, lines, 0);
     let start = Instant::now();
-    if parts == 1 {
-        run(&["--ci"]);
-    } else {
-        for part in 1..=parts {
-            run(&["--ci", "--shard", &format!("{part}/{parts}")]);
-        }
-        run(&["post", "--parts", &parts.to_string()]);
-    }
+    place.review(parts, false);
     let seconds = start.elapsed().as_secs_f64();
-    let (prompts, chars, bytes) = artifacts(&repo.join(".diffsan"));
-    let seen = gitlab.seen.lock().expect("the server's memory");
+    let (prompts, chars, bytes) = artifacts(&place.folder.path().join("repo/.diffsan"));
+    let seen = place.gitlab.seen.lock().expect("the server's memory");
     let tokens = chars / 4;
     println!(
         "| {files} | {lines} | {parts} | {prompts} | {chars} | {tokens} | {} | {} | {seconds:.1} | {bytes} |",
@@ -95,8 +65,82 @@ fn measure(files: usize, lines: usize, parts: usize) {
     );
 }
 
-/// An agent that answers at once; it finds something on the first lines of the first file it is shown.
-fn agent(folder: &Path, findings: usize) {
+/// A merge request with a change of some size.
+struct Place {
+    folder: tempfile::TempDir,
+    gitlab: GitLab,
+    base: String,
+    head: String,
+    passes: String,
+}
+
+impl Place {
+    /// An agent that takes a second for so many characters; none: it answers at once.
+    fn new(files: usize, lines: usize, pace: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let repo = folder.path().join("repo");
+        std::fs::create_dir(&repo).expect("a repository");
+        git(&repo, &["init", "-q", "-b", "main"]);
+        git(&repo, &["commit", "-q", "--allow-empty", "-m", "start"]);
+        let base = git(&repo, &["rev-parse", "HEAD"]);
+        let each = lines / files;
+        for file in 0..files {
+            let text: String = (0..each).map(|line| format!("    total_{line} = weigh({file}, {line})\n")).collect();
+            let path = repo.join(format!("src/m{}/f{file}.py", file % 16));
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        git(&repo, &["add", "-A"]);
+        git(&repo, &["commit", "-q", "-m", "change"]);
+        let head = git(&repo, &["rev-parse", "HEAD"]);
+        let gitlab = GitLab::start(&base, &head);
+        agent(folder.path(), lines / 400, pace);
+        let passes = files.div_ceil(50).max(lines * 40 / 200_000 + 1).to_string();
+        Self { folder, gitlab, base, head, passes }
+    }
+
+    /// Reviews and posts: by one job, or by so many and one that posts.
+    fn review(&self, parts: usize, together: bool) {
+        if parts == 1 {
+            return finish(self.start(&["--ci"]));
+        }
+        let start = |part: usize| self.start(&["--ci", "--shard", &format!("{part}/{parts}")]);
+        if together {
+            let jobs: Vec<Child> = (1..=parts).map(start).collect();
+            jobs.into_iter().for_each(finish);
+        } else {
+            (1..=parts).for_each(|part| finish(start(part)));
+        }
+        finish(self.start(&["post", "--parts", &parts.to_string()]));
+    }
+
+    fn start(&self, arguments: &[&str]) -> Child {
+        // A released program can be measured too.
+        let program = std::env::var_os("DIFFSAN_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_diffsan").into());
+        Command::new(program)
+            .args(arguments)
+            .args(["-q", "--agent", "command"])
+            .current_dir(self.folder.path().join("repo"))
+            .env("CI_API_V4_URL", format!("http://{}/api/v4", self.gitlab.address))
+            .env("CI_MERGE_REQUEST_PROJECT_ID", "7")
+            .env("CI_MERGE_REQUEST_IID", "3")
+            .env("CI_MERGE_REQUEST_DIFF_BASE_SHA", &self.base)
+            .env("CI_COMMIT_SHA", &self.head)
+            .env("GITLAB_TOKEN", "token-of-the-bench")
+            .env("DIFFSAN_AGENT__COMMAND", self.folder.path().join("agent.sh"))
+            .env("DIFFSAN_LIMITS__MAX_PASSES", &self.passes)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts")
+    }
+}
+
+fn finish(mut job: Child) {
+    assert!(job.wait().expect("it ends").success(), "a job failed");
+}
+
+/// An agent that finds something on the first lines of the first file it is shown.
+fn agent(folder: &Path, findings: usize, pace: usize) {
     let one = |line: usize| {
         format!(
             r#"{{"severity":"medium","category":"correctness","path":"%s","line_start":{line},"line_end":{line},"body_markdown":"Value {line} is weighed twice, so the total of this step is too large by its weight."}}"#
@@ -104,8 +148,9 @@ fn agent(folder: &Path, findings: usize) {
     };
     let found: Vec<String> = (1..=findings.clamp(1, 8)).map(one).collect();
     let names = "\"$file\" ".repeat(found.len());
+    let wait = if pace == 0 { String::new() } else { format!("sleep $(($(wc -c <$0.$$) / {pace}))") };
     let script = format!(
-        "#!/bin/sh\nfile=$(grep -o '^+++ b/src/[a-z0-9/]*\\.py' | head -n 1 | cut -c 7-)\n\
+        "#!/bin/sh\ncat >$0.$$\nfile=$(grep -o '^+++ b/src/[a-z0-9/]*\\.py' $0.$$ | head -n 1 | cut -c 7-)\n{wait}\n\
          printf '{{\"summary_markdown\":\"Read.\",\"findings\":[{}]}}' {names}\n",
         found.join(",")
     );
@@ -228,7 +273,7 @@ fn answer(seen: &mut Seen, method: &str, path: &str, body: &Value, refs: &Value)
         ),
         ("GET", "3") => (
             200,
-            json!({ "id": 30, "iid": 3, "project_id": 7, "title": "A change", "description": "", "draft": false,
+            json!({ "id": 30, "iid": 3, "project_id": 7, "title": "A change", "description": "", "state": "opened", "draft": false,
                     "source_branch": "topic", "target_branch": "main", "labels": [], "author": { "id": 5, "username": "dev" },
                     "web_url": "http://gitlab.invalid/g/p/-/merge_requests/3", "diff_refs": refs,
                     "merge_when_pipeline_succeeds": false, "sha": refs["head_sha"] }),

@@ -116,7 +116,7 @@ fn a_missing_part_is_said_everywhere_and_a_retry_of_two_jobs_repairs_it() {
     std::fs::remove_file(folder(&job, 2, 4).join("part.json")).unwrap();
 
     let finished = job.run(&["post", "--parts", "4"]).expect_code(1);
-    assert!(finished.stderr.contains("part 2, part 3 of 4 parts has no review"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("of 4 parts there is no part 2, part 3"), "{}", finished.stderr);
     assert_eq!(job.posted(), (6, 1));
     let text = summary(&job);
     for words in ["part of the change was not reviewed", "part 3 of 4 was not reviewed: it is missing", "no part.json"]
@@ -234,6 +234,39 @@ fn a_skip_is_all_parts_or_none() {
 }
 
 #[test]
+fn each_part_takes_the_second_look_at_its_own_findings() {
+    let job = job(4);
+    let first = job.sandbox.script("first.sh", &agent(&job));
+    let verdict = |claim: u32, verdict: &str| {
+        format!(
+            r#"{{"claim":{claim},"verdict":"{verdict}","severity":"high","evidence":"It is.","path":"%s","line":7}}"#
+        )
+    };
+    let script = format!(
+        "#!/bin/sh\ncat >$0.$$\nif ! grep -q 'second of two reviewers' $0.$$; then exec '{}' <$0.$$; fi\n\
+         file=$(grep -o '^+++ b/src/f[0-9]*\\.py' $0.$$ | head -n 1 | cut -c 7-)\n\
+         printf '{{\"verdicts\":[{},{}],\"threads\":[]}}' \"$file\" \"$file\"\n",
+        first.display(),
+        verdict(1, "refuted"),
+        verdict(2, "holds"),
+    );
+    job.sandbox.script("agent.sh", &script);
+    let run = |args: &[&str]| {
+        Finished::of(job.command(args).env("DIFFSAN_REVIEW__SECOND_LOOK", "medium").output().unwrap()).expect_code(0)
+    };
+    for part in ["1/2", "2/2"] {
+        run(&["--ci", "--shard", part]);
+    }
+    run(&["post", "--parts", "2"]);
+    assert_eq!((job.agent_runs(), job.posted()), (2, (2, 1)), "one of two findings of each part holds");
+    let meta = job.sandbox.artifact("review.json")["meta"].clone();
+    let look = &meta["second_look"];
+    assert_eq!((&look["status"], &look["claims"], &look["holds"]), (&"done".into(), &4.into(), &2.into()), "{look}");
+    let calls: Vec<_> = meta["calls"].as_array().unwrap().iter().map(|call| call["part"].as_str().unwrap()).collect();
+    assert_eq!(calls, ["pass 1", "second look of part 1", "pass 2", "second look of part 2"]);
+}
+
+#[test]
 fn the_numbers_of_a_parallel_job_are_taken_and_folders_may_be_named() {
     let job = job(4);
     for index in ["1", "2"] {
@@ -346,7 +379,7 @@ fn a_part_of_another_policy_or_commit_is_not_believed() {
     review_parts(&job, 2);
     let mut command = job.command(&["post", "--parts", "2"]);
     let finished = Finished::of(command.env("DIFFSAN_REVIEW__LANGUAGE", "German").output().unwrap()).expect_code(1);
-    assert!(finished.stderr.contains("has no review"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("of 2 parts there is no part 1, part 2"), "{}", finished.stderr);
     assert!(record(&job)["diagnostics"].to_string().contains("it is of another policy"), "{}", record(&job));
 
     job.sandbox.write("src/f0.py", "value = 1\n");

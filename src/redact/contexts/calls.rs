@@ -1,7 +1,8 @@
 //! Secrets handed to functions, to SQL statements and in HTTP headers.
 
 use super::{PROSE, context, letting_pass};
-use crate::redact::rule::{Rule, Shape};
+use crate::redact::rule::Rule;
+use crate::redact::rules;
 
 pub(in crate::redact) static RULES: &[Rule] = &[
     context(
@@ -161,18 +162,37 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         ],
         &["Cookie: theme=dark", "session_id=request.session.session_key"],
     ),
-    Rule {
-        name: "EXPECT_SEND_PASSWORD",
-        shape: Shape::Pattern {
-            keywords: &["assword", "assphrase"],
-            regex: r#"\bsend(?:line)?\s*\(?\s*(?:--\s+)?["']([^"'\\$\s]{4,100})(?:\\r|\\n|["'])"#,
-            near: true,
-        },
-        entropy: 0.0,
-        allow: &["^(?:yes|no|exit|quit|logout|enable)$"],
-        hits: &[("expect \"assword:\" { send \"Zx81kQm3\\r\" }", "Zx81kQm3")],
-        misses: &["expect \"assword:\" { send \"$pw\\r\" }", "expect \"assword:\" { send \"exit\\r\" }"],
-    },
+    context(
+        "HASHED_LITERAL",
+        &["bcrypt", "argon2", "hashpw"],
+        r#"(?i)\b(?:bcrypt|argon2\w*)\.(?:hash\w*|generatefrompassword|generate_password_hash)\(\s*(?:b|\[\]byte\()?["'`]([^"'`\s]{5,200})["'`]"#,
+        &[("const hash = await bcrypt.hash(\"Zx81kQm3\", 10);", "Zx81kQm3")],
+        &["bcrypt.hash(password, 10)", "bcrypt.hash(\"password\", 10)"],
+    ),
+    context(
+        "CREDENTIALS_PAIR",
+        &["creds", "credentials", "auth=(", "auth = (", "auth: [", "auth\": ["],
+        r#"(?i)\b(?:creds|credentials?|(?:basic_?|http_?|proxy_?)?auth)["']?\s*[:=]\s*[(\[{]\s*["'][^"'\s]{1,60}["']\s*,\s*["']([^"'\s]{5,100})["']\s*,?\s*[)\]}]"#,
+        &[("creds = (\"admin\", \"Zx81kQm3\")", "Zx81kQm3"), ("requests.get(url, auth=(\"ci\", \"Lw09vTb7\"))", "Lw09vTb7")],
+        &["auth = (\"user\", \"password\")", "credentials: [\"read\", \"write\"]"],
+    )
+    .allow(&["^[a-z_.:/ -]+$", "^[A-Z_]+$"]),
+    context(
+        "BOT_LOGIN_TOKEN",
+        &[".login("],
+        r#"\.login\(\s*["'`]([\w.-]{40,120})["'`]\s*\)"#,
+        &[("client.login(\"Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw\");", "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb7Rn5cZx81kQm3Lw")],
+        &["client.login(process.env.TOKEN)", "page.login(\"a-very-long-name-of-a-user-that-is-not-random-at-all\")"],
+    )
+    .allow(&["^[a-z_.-]+$"]),
+    rules::nearby(
+        "EXPECT_SEND_PASSWORD",
+        &["assword", "assphrase"],
+        r#"\bsend(?:line)?\s*\(?\s*(?:--\s+)?["']([^"'\\$\s]{4,100})(?:\\r|\\n|["'])"#,
+    )
+    .allow(&["^(?:yes|no|exit|quit|logout|enable)$"])
+    .hits(&[("expect \"assword:\" { send \"Zx81kQm3\\r\" }", "Zx81kQm3")])
+    .misses(&["expect \"assword:\" { send \"$pw\\r\" }", "expect \"assword:\" { send \"exit\\r\" }"]),
     context(
         "WORDPRESS_SALT",
         &["auth_key", "_salt'", "_salt\"", "logged_in_key", "nonce_key"],

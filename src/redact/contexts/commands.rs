@@ -240,6 +240,33 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         &["rabbitmqctl add_user app $PW", "drush upwd admin"],
     ),
     context(
+        "CLI_LOGIN_TOKEN",
+        &[
+            "cargo login",
+            "snyk auth",
+            "vault login",
+            "netlify login",
+            "nuget push",
+            "poetry config",
+            "http -a",
+            "https -a",
+        ],
+        r#"\b(?:(?:(?:cargo|vault|netlify)\s+login|snyk\s+auth|nuget\s+push\s+\S+(?:\s+-k)?|poetry\s+config\s+http-basic\.\S+\s+\S+)\s+|https?\s+-a\s+["']?[\w.@-]{1,60}:)["']?([^\s"'$<-][^\s"']{5,200})"#,
+        &[
+            ("cargo login Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb", "Zx81kQm3Lw09vTb7Rn5cZx81kQm3Lw09vTb"),
+            ("poetry config http-basic.private ci Zx81kQm3", "Zx81kQm3"),
+            ("http -a ci:Zx81kQm3 GET api.example.com", "Zx81kQm3"),
+        ],
+        &["cargo login --registry private", "vault login -method=oidc", "nuget push a.nupkg -Source x"],
+    ),
+    context(
+        "STORED_PARAMETER",
+        &["securestring", "put-secret-value", "secret set"],
+        r#"--(?:value|secret-string)[ =]["']?([^\s"'$<{][^\s"']{3,400})"#,
+        &[("aws ssm put-parameter --name /app/db --value 'Zx81kQm3' --type SecureString", "Zx81kQm3")],
+        &["aws ssm put-parameter --name /app/db --value $PW --type SecureString"],
+    ),
+    context(
         "OPENSSL_KEY_FLAG",
         &["openssl ", "security import", "signtool"],
         r#"\b(?:openssl\s+(?:enc|aes\S*)\b[^\n|]{0,200}?\s-k|security\s+import\b[^\n|]{0,200}?\s-P|signtool\b[^\n|]{0,200}?\s/p)\s+["']?([^\s"'$<-][^\s"']{3,200})"#,

@@ -4,7 +4,8 @@ mod calls;
 mod commands;
 mod stored;
 
-use super::rule::{Rule, Shape};
+use super::rule::Rule;
+use super::rules;
 
 /// The rules by group.
 pub(super) static RULES: &[&[Rule]] = &[commands::RULES, calls::RULES, stored::RULES];
@@ -21,12 +22,12 @@ const fn context(
     hits: &'static [(&'static str, &'static str)],
     misses: &'static [&'static str],
 ) -> Rule {
-    Rule { name, shape: Shape::Pattern { keywords, regex, near: false }, entropy: 0.0, allow: &[], hits, misses }
+    rules::pattern(name, keywords, regex).hits(hits).misses(misses)
 }
 
 /// The same rule, with values it lets pass.
 const fn letting_pass(rule: Rule, allow: &'static [&'static str]) -> Rule {
-    Rule { allow, ..rule }
+    rule.allow(allow)
 }
 
 /// Words without a digit are prose about the scheme.

@@ -1,7 +1,8 @@
 //! Password files, password hashes, device settings and phrases.
 
 use super::{PROSE, context};
-use crate::redact::rule::{Rule, Shape};
+use crate::redact::rule::Rule;
+use crate::redact::rules;
 
 pub(in crate::redact) static RULES: &[Rule] = &[
     context(
@@ -204,35 +205,55 @@ pub(in crate::redact) static RULES: &[Rule] = &[
         &[("user app on >Zx81kQm3 ~* +@all", "Zx81kQm3")],
         &["user app on >${PW} ~* +@all"],
     ),
-    Rule {
-        name: "NETRC_PASSWORD_LINE",
-        shape: Shape::Pattern {
-            keywords: &["password ", "passwd "],
-            regex: r#"^\s*(?:password|passwd)\s+["']?([^\s"'$<{]{4,200})["']?\s*$"#,
-            near: false,
-        },
-        entropy: 0.0,
-        allow: PROSE,
-        hits: &[("machine x\n  login bot\n  password Zx81kQm3", "Zx81kQm3")],
-        misses: &["user bob\n  password required", "login page\npassword $PW"],
-    },
-    Rule {
-        name: "MNEMONIC_PHRASE_LINE",
-        shape: Shape::Pattern {
-            keywords: &["mnemonic", "seed", "phrase", "recovery", "bip39", "wallet"],
-            regex: r#"^[\W\d]{0,12}((?:[a-z]{3,8} ){11}(?:(?:[a-z]{3,8} ){3}){0,4}[a-z]{3,8})[\W]{0,4}$"#,
-            near: true,
-        },
-        entropy: 0.0,
-        allow: &[
-            r"\b(?:the|and|for|are|with|not|you|from|was|has|have|but|they|been|were|which|into|your|their|its|can|will|each|when|than)\b",
-        ],
-        hits: &[(
-            "Seed phrase:\n    ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
-            "ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
-        )],
-        misses: &["seed the table\nthis will make sure that all the rows are there when you run it"],
-    },
+    rules::pattern(
+        "NETRC_PASSWORD_LINE",
+        &["password ", "passwd "],
+        r#"^\s*(?:password|passwd)\s+["']?([^\s"'$<{]{4,200})["']?\s*$"#,
+    )
+    .allow(PROSE)
+    .hits(&[("machine x\n  login bot\n  password Zx81kQm3", "Zx81kQm3")])
+    .misses(&["user bob\n  password required", "login page\npassword $PW"]),
+    rules::nearby(
+        "MNEMONIC_PHRASE_LINE",
+        &["mnemonic", "seed", "phrase", "recovery", "bip39", "wallet"],
+        r#"^[\W\d]{0,12}((?:[a-z]{3,8} ){11}(?:(?:[a-z]{3,8} ){3}){0,4}[a-z]{3,8})[\W]{0,4}$"#,
+    )
+    .allow(&[
+        r"\b(?:the|and|for|are|with|not|you|from|was|has|have|but|they|been|were|which|into|your|their|its|can|will|each|when|than)\b",
+    ])
+    .hits(&[(
+        "Seed phrase:\n    ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
+        "ripple lamp velvet orbit candy magnet tunnel fossil glove spray anchor mimic",
+    )])
+    .misses(&["seed the table\nthis will make sure that all the rows are there when you run it"]),
+    context(
+        "PASSWORD_SAID_FIRST",
+        &["as password", "as the password", "as its password", "as a password", "as your password"],
+        r#"(?i)(?:[`'"]|\b(?:try|use|uses|with|set|enter|type)\s)([^\s`'"]{6,100})[`'"]?\s+as (?:the |its |a |your )?password"#,
+        &[("If that fails, try `Zx81kQm3` as the password.", "Zx81kQm3")],
+        &["use `DB_PASSWORD` as the password", "We use bcrypt as password hash."],
+    ).allow(PROSE),
+    context(
+        "PASSWORD_CHANGED_TO",
+        &["password from "],
+        r#"(?i)password from \S{4,100} to [`'"]?([^\s`'"]{6,100})"#,
+        &[("changed the password from old1-pw to Zx81kQm3", "Zx81kQm3")],
+        &["moved the password from settings.py to the environment"],
+    ).allow(PROSE),
+    context(
+        "CREDENTIALS_SAID",
+        &["credentials", "creds", "log in", "login", "sign in", "connect with"],
+        r#"(?i)\b(?:credentials?|creds|log ?in|sign in|connect)(?: (?:are|is|as|with|using|in as))?:? ?`?[\w.@-]{2,40}`?(?: / |[:/])`?([^\s`/<>()$:*&][^\s`/<>()]{5,64})"#,
+        &[("credentials are `root:Zx81kQm3`", "Zx81kQm3"), ("# login with admin/Zx81kQm3", "Zx81kQm3")],
+        &["log in at http://localhost:8080", "login: see docs/setup2.md", "the login page is app/users/sign_in"],
+    ).allow(&["^[A-Za-z_.:/-]+$", r"\.[a-z]{1,5}$"]),
+    context(
+        "USER_SLASH_PASSWORD_IN_BRACKETS",
+        &["(admin", "(root", "(user", "(demo", "(test"],
+        r#"(?i)\((?:admin|root|user|demo|test)\w{0,20} / ([^\s()`/$]{6,64})\)"#,
+        &[("Jenkins: http://ci.example.com (admin / Zx81kQm3)", "Zx81kQm3")],
+        &["(admin / operator)"],
+    ).allow(PROSE),
     context(
         "USER_SLASH_PASSWORD",
         &["login", "credentials", "username", "account:"],

@@ -64,17 +64,26 @@ const fn assigned(name: &'static str, keywords: Texts, value: Charset, len: (usi
 }
 
 /// A shape that needs a regex; a keyword is on the same line.
-const fn pattern(name: &'static str, keywords: Texts, regex: &'static str) -> Rule {
+pub(super) const fn pattern(name: &'static str, keywords: Texts, regex: &'static str) -> Rule {
     rule(name, Shape::Pattern { keywords, regex, near: false })
 }
 
 /// Like [`pattern`], but the keyword may be up to two lines away.
-const fn nearby(name: &'static str, keywords: Texts, regex: &'static str) -> Rule {
+pub(super) const fn nearby(name: &'static str, keywords: Texts, regex: &'static str) -> Rule {
     rule(name, Shape::Pattern { keywords, regex, near: true })
 }
 
 const fn rule(name: &'static str, shape: Shape) -> Rule {
-    Rule { name, shape, entropy: 0.0, allow: &[], hits: &[], misses: &[] }
+    Rule {
+        name,
+        shape,
+        entropy: 0.0,
+        allow: &[],
+        #[cfg(test)]
+        hits: &[],
+        #[cfg(test)]
+        misses: &[],
+    }
 }
 
 impl Rule {
@@ -83,18 +92,31 @@ impl Rule {
         self
     }
 
-    const fn allow(mut self, patterns: Texts) -> Self {
+    pub(super) const fn allow(mut self, patterns: Texts) -> Self {
         self.allow = patterns;
         self
     }
 
-    const fn hits(mut self, samples: Samples) -> Self {
+    #[cfg(test)]
+    pub(super) const fn hits(mut self, samples: Samples) -> Self {
         self.hits = samples;
         self
     }
 
-    const fn misses(mut self, lines: Texts) -> Self {
+    #[cfg(test)]
+    pub(super) const fn misses(mut self, lines: Texts) -> Self {
         self.misses = lines;
+        self
+    }
+
+    // The samples stand beside the rule in the source and stay out of the program.
+    #[cfg(not(test))]
+    pub(super) const fn hits(self, _: Samples) -> Self {
+        self
+    }
+
+    #[cfg(not(test))]
+    pub(super) const fn misses(self, _: Texts) -> Self {
         self
     }
 }

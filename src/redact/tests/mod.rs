@@ -551,3 +551,19 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn the_texts_of_a_json_value_are_redacted_each_by_itself() {
+    let value = serde_json::json!({
+        "password": ["a label", "Tr0ub4dor&3x"],
+        "note": "token glpat-Zx81kQm3Lw09vTb7Rn5c",
+        "count": 3,
+    });
+    let redacted = engine().redact_json(Output::Report, value);
+    let expected = serde_json::json!({
+        "password": ["a label", "Tr0ub4dor&3x"],
+        "note": format!("token {TOKEN}"),
+        "count": 3,
+    });
+    assert_eq!(redacted, expected);
+}

@@ -33,12 +33,12 @@ fn a_scanned_diff_is_not_read_as_prose() {
     let engine = engine();
     // As plain text, the second line would be the value of the first.
     let diff = diff_of("a.py", '+', &["call(\"password\",".to_owned(), "correct_horse_battery)".to_owned()]);
-    assert_eq!(engine.redact_scanned_diff(Output::Prompt, &diff).as_str(), diff);
+    assert_eq!(engine.redact_scanned_diff(Output::Prompt, diff.clone()).as_str(), diff);
     engine.learn("correct_horse_battery");
-    assert!(!engine.redact_scanned_diff(Output::Prompt, &diff).as_str().contains("horse"));
+    assert!(!engine.redact_scanned_diff(Output::Prompt, diff.clone()).as_str().contains("horse"));
     engine.learn("+correct_horse_battery");
     let prompt = format!("Review this.\n{diff}");
-    assert!(engine.redact_known(Output::Prompt, &prompt).as_str().ends_with("\n+[REDACTED])\n"));
+    assert!(engine.redact_known(Output::Prompt, prompt).as_str().ends_with("\n+[REDACTED])\n"));
 }
 
 #[test]

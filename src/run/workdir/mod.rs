@@ -433,12 +433,7 @@ impl Workdir {
     }
 
     fn clean(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.engine.redact(Output::Artifact, &text).into_string()),
-            Value::Array(values) => values.into_iter().map(|value| self.clean(value)).collect(),
-            Value::Object(map) => Value::Object(map.into_iter().map(|(key, value)| (key, self.clean(value))).collect()),
-            other => other,
-        }
+        self.engine.redact_json(Output::Artifact, value)
     }
 
     fn write(&self, artifact: Artifact, bytes: &[u8]) -> Result<()> {

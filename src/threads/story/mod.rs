@@ -79,8 +79,8 @@ impl Story {
 
 /// Tells the story. `url` is the merge request's address.
 pub fn tell(seen: &Seen, review: &[Finding], diff: &Diff<'_>, people: &People, url: Option<&str>) -> Story {
-    let standing = Standing::of(diff);
     let earlier = earlier(seen);
+    let standing = standing(&earlier, diff);
     let keys: Vec<Keys> = review.iter().map(|finding| keys::keys(diff, finding)).collect();
     let titles: Vec<String> = review.iter().map(render::title).collect();
     let known = known(review, &keys, &titles, &earlier);
@@ -200,10 +200,15 @@ pub fn catch_up(seen: &Seen, findings: &mut Vec<ClaimFinding>, standing: Option<
     }
 }
 
+/// Where the diff stands; only what was said before is compared with it.
+fn standing(earlier: &[Earlier<'_>], diff: &Diff<'_>) -> Standing {
+    if earlier.is_empty() { Standing::default() } else { Standing::of(diff) }
+}
+
 /// Earlier findings that people refused and whose code still stands, with the reason.
 pub fn refused(seen: &Seen, diff: &Diff<'_>, people: &People) -> Vec<ConversationItem> {
-    let standing = Standing::of(diff);
     let earlier = earlier(seen);
+    let standing = standing(&earlier, diff);
     let items = earlier.iter().filter_map(|earlier| match judge(earlier, &standing, people) {
         Status::Refused { counted, why } => {
             Some(ConversationItem { counted, reason: Some(why), ..item(&earlier.finding, None) })
