@@ -5,12 +5,13 @@ use super::{Request, change, client_config, source};
 use crate::config::CiContext;
 use crate::contracts::{PostPlan, RunRecord};
 use crate::diff::Diff;
+use crate::diff::fetch::Fetched;
 use crate::error::{Error, Failure, Result};
 use crate::gitlab::{Client, ClientConfig};
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::Artifact;
-use crate::threads::change_hash;
+use crate::threads::{Standing, change_hash};
 
 /// Posts, or finishes posting, what an earlier run planned. The folder is data: where to post is the job's to say.
 pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
@@ -37,15 +38,19 @@ pub async fn post_again(run: &Run, request: &Request) -> Result<()> {
     let config = client_config(request)?;
     fits_the_job(&plan, &config, &request.loaded.ci)?;
     let client = Client::new(config, run.events.clone())?;
-    send_plan(run, &client, &believed(run, request, plan).await).await
+    let here = source::local_or_ci(request).await.ok();
+    // As the review's own keys: a key must not be the hash of a secret.
+    let shown = here.as_ref().map(|fetched| run.engine.redact_diff(&fetched.raw).bytes.into_text());
+    let shown = shown.as_ref().and_then(|text| Diff::parse(text.as_str().as_bytes()).ok());
+    let standing = shown.as_ref().map(Standing::of);
+    send_plan(run, &client, &believed(run, here.as_ref(), plan), standing.as_ref()).await
 }
 
 /// A claim is signed here, so that later runs skip for it: what it says of the change is computed again. A claim that is
 /// not of this job's change is posted all the same, as one that no later run believes.
-async fn believed(run: &Run, request: &Request, mut plan: PostPlan) -> PostPlan {
+fn believed(run: &Run, here: Option<&Fetched>, mut plan: PostPlan) -> PostPlan {
     let Some(claim) = plan.claim.as_mut().filter(|claim| claim.complete) else { return plan };
-    let here = source::local_or_ci(request).await.ok();
-    let known = here.as_ref().and_then(|fetched| Some((fetched, Diff::parse(&fetched.raw).ok()?)));
+    let known = here.and_then(|fetched| Some((fetched, Diff::parse(&fetched.raw).ok()?)));
     let same = known.is_some_and(|(fetched, diff)| {
         let reference = &fetched.source.reference;
         claim.fingerprint == change::fingerprint(&fetched.raw).to_string()

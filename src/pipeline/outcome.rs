@@ -21,6 +21,7 @@ use crate::redact::{Engine, Output};
 use crate::run::events::Event;
 use crate::run::record::Run;
 use crate::run::workdir::{Artifact, Workdir};
+use crate::threads::Standing;
 use crate::view::{self, Shown};
 use crate::{validate, verdict};
 
@@ -269,11 +270,17 @@ pub(super) async fn post(run: &Run, request: &Request, gitlab: Option<&Client>, 
         return Ok(());
     };
     run.stage("post");
-    send_plan(run, client, plan).await
+    send_plan(run, client, plan, None).await
 }
 
-pub(super) async fn send_plan(run: &Run, client: &Client, plan: &PostPlan) -> Result<()> {
-    let sent = post::send::send(plan, client, &run.workdir, &run.events, &run.engine).await;
+pub(super) async fn send_plan(run: &Run, client: &Client, plan: &PostPlan, standing: Option<&Standing>) -> Result<()> {
+    let sent = post::send::send_over(plan, standing, client, &run.workdir, (&run.events, &run.engine)).await;
+    if let Some((counted, standing)) = sent.counted {
+        run.note(|progress| {
+            progress.counts.findings = counted.values().sum();
+            (progress.counts.by_severity, progress.counts.standing) = (counted, standing);
+        });
+    }
     run.workdir.json(Artifact::PostResults, &sent.results)?;
     match sent.error {
         Some(error) => Err(error),

@@ -22,7 +22,7 @@ use crate::run::record::{Run, hex};
 use crate::run::workdir::Artifact;
 use crate::threads::digest::{self, Prior};
 use crate::threads::skip::{self, Held, Patterns};
-use crate::threads::story::{self, People, Story};
+use crate::threads::story::{self, Story};
 use crate::threads::{self, Own, SeenClaim, Standing, Thread, marker, policy_hash};
 
 /// What must be equal for an earlier review to hold.
@@ -55,7 +55,7 @@ pub(super) async fn earlier(
         if let Some(author) = own.author {
             prior = digest::read(author, tag, &seen.notes);
         }
-        prior.people = people(client, &own, seen.merge_request.as_ref()).await;
+        prior.people = crate::post::send::people(client, &own, seen.merge_request.as_ref()).await;
         prior.seen = own;
     }
     if prior.digest == PriorDigest::default() {
@@ -64,22 +64,6 @@ pub(super) async fn earlier(
         run.workdir.json(Artifact::PriorDigest, &prior.digest)?;
     }
     Ok(prior)
-}
-
-/// Roles are asked for only where somebody's word would settle a finding.
-async fn people(client: &Client, own: &crate::threads::Seen, merge_request: Option<&MergeRequest>) -> People {
-    const MOST: usize = 20;
-    let mut people = People {
-        author: merge_request.and_then(|merge_request| merge_request.author_id),
-        own: own.author,
-        ..People::default()
-    };
-    for user in story::judges(own).into_iter().filter(|user| Some(*user) != people.author).take(MOST) {
-        if let Ok(role) = client.access_level(user).await {
-            people.rights.insert(user, role);
-        }
-    }
-    people
 }
 
 /// The terms of this review. The gate is no part of them: it is computed anew.

@@ -35,12 +35,13 @@ pub const HINT_CHARS: usize = 240;
 pub fn read<'a>(own_user: u64, tag: &str, notes: impl IntoIterator<Item = &'a NoteView>) -> Prior {
     let notes = unique(notes);
     let is_own = |note: &&&NoteView| note.author_id == Some(own_user) && !note.system;
-    let (mut tagged, own): (Vec<&NoteView>, Vec<&NoteView>) =
-        notes.iter().filter(is_own).partition(|note| marker::has_tag(&note.body, tag));
+    let (mut tagged, own): (Vec<&NoteView>, Vec<&NoteView>) = notes.iter().filter(is_own).partition(|note| {
+        marker::has_tag(&note.body, tag) || note.path.is_none() && marker::is_unmarked_summary(&note.body)
+    });
     tagged.reverse();
     Prior {
         finding_ids: own.iter().flat_map(|note| values(&note.body, "finding:")).map(str::to_owned).collect(),
-        summary_note_id: tagged.first().map(|note| note.id),
+        summary_note_id: tagged.iter().find(|note| marker::has_tag(&note.body, tag)).map(|note| note.id),
         digest: PriorDigest {
             prior_fingerprint: tagged.first().and_then(|note| fingerprint(&note.body)),
             findings: findings(&tagged),
@@ -280,6 +281,17 @@ mod tests {
         let python = note(7, OWN, "<!-- diffsan:ai-reviewer -->\n\n**Fingerprint:** `sha256:abab`\n");
         let prior = read(OWN, "ai-reviewer", &[python]);
         assert_eq!(prior.digest.prior_fingerprint.map(|known| known.value).as_deref(), Some("abab"));
+    }
+
+    #[test]
+    fn a_summary_of_the_python_original_that_lost_its_markers_informs_and_is_nobodys_slot() {
+        let text =
+            "All fine but one.\n\n<details><summary>Metadata</summary>\n\n- Fingerprint: `sha256:cdcd`\n\n</details>";
+        let prior = read(OWN, "ai-reviewer", &[note(7, OWN, text), note(8, 99, &text.replace("cdcd", "eeee"))]);
+        assert_eq!(prior.digest.prior_fingerprint.map(|known| known.value).as_deref(), Some("cdcd"));
+        assert_eq!((prior.digest.summaries.len(), prior.summary_note_id), (1, None));
+        let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+        assert!(read(OWN, "ai-reviewer", &[note(9, OWN, &quoted)]).digest.summaries.is_empty());
     }
 
     #[test]

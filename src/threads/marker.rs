@@ -126,6 +126,11 @@ pub fn metadata_fingerprint(body: &str) -> Option<&str> {
     })
 }
 
+/// Whether a note without any marker is a summary of the Python original, by its metadata.
+pub fn is_unmarked_summary(body: &str) -> bool {
+    all(body).next().is_none() && metadata_fingerprint(body).is_some()
+}
+
 /// A longer payload is not one of ours.
 pub const PAYLOAD_BYTES: usize = 600 * 1024;
 

@@ -127,9 +127,9 @@ impl Seen {
             }
         }
         for (note, claim) in read {
-            let trusted = claim.as_ref().is_some_and(|read| read.trusted);
+            // Anybody can copy a signed claim into a note of theirs.
             let is_own = note.author_id.is_some() && note.author_id == author;
-            if note.system || !is_own && !trusted {
+            if note.system || !is_own {
                 continue;
             }
             let replies = || replies(note, &discussions, author);
@@ -262,6 +262,12 @@ mod tests {
         let nobody = NoteView { author_id: None, ..note(4, OWN, &item("x", "f")) };
         let seen = read(&[note(1, 99, &forged), note(2, 99, &item("x", "f")), system, nobody], Some(OWN));
         assert!(seen.claims.is_empty() && seen.threads.is_empty());
+        // Somebody's copy of a signed claim is nothing of diffsan's, whether the token's user is known or not.
+        let signed = claim("x", 1).body("fine", &seal());
+        for author in [Some(OWN), None] {
+            let seen = read(&[note(1, OWN, &signed), note(2, 99, &signed)], author);
+            assert_eq!((seen.author, seen.claims.len(), seen.claims[0].note), (Some(OWN), 1, 1));
+        }
         // The own user's, but not this token's: it is seen, and believed in nothing.
         let seen = read(&[note(1, OWN, &forged)], Some(OWN));
         assert!(!seen.claims[0].trusted && seen.winner().is_none());

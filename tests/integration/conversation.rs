@@ -233,10 +233,13 @@ fn a_skipped_review_is_a_clean_post_and_the_gate_can_be_in_the_post_job() {
 #[test]
 fn a_job_that_may_not_see_gitlab_and_one_that_posts_repeat_nothing_at_the_next_push() {
     let mut job = Job::new(2);
+    let blind = |job: &Job| {
+        let mut command = job.command(&["--ci"]);
+        command.env("DIFFSAN_GITLAB__ENABLED", "false").env_remove("GITLAB_TOKEN");
+        Finished::of(command.output().unwrap()).expect_code(0);
+    };
     let both = |job: &Job| {
-        let mut blind = job.command(&["--ci"]);
-        blind.env("DIFFSAN_GITLAB__ENABLED", "false").env_remove("GITLAB_TOKEN");
-        Finished::of(blind.output().unwrap()).expect_code(0);
+        blind(job);
         job.run(&["post"]).expect_code(0);
     };
     both(&job);
@@ -252,6 +255,15 @@ fn a_job_that_may_not_see_gitlab_and_one_that_posts_repeat_nothing_at_the_next_p
     assert_eq!(bodies.len(), 3, "{bodies:#?}");
     assert!(bodies.iter().any(|body| body.contains("number 2 is wrong")));
     assert_eq!(job.summary().matches("#note_").count(), 3, "each is linked: {}", job.summary());
+    // A push elsewhere does not open the gate of the job that posts.
+    job.sandbox.write("third.txt", "more\n");
+    answers(&job.sandbox, "Nothing else.", Vec::new());
+    job.push("a third file");
+    blind(&job);
+    job.run(&["post", "--fail-on", "high"]).expect_code(3);
+    assert_eq!(job.gitlab.discussions().len(), 3);
+    assert!(job.summary().contains("Still open from earlier reviews: [1]("), "{}", job.summary());
+    assert_eq!(job.sandbox.artifact("run.json")["verdict"]["counts"]["standing"], 3);
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod ledger;
 mod threads;
 mod wire;
 
+use std::collections::BTreeMap;
+
 use super::links::Links;
 use super::protocol::{self, Delivered, End, Item, Mission, State};
 use super::render::{self, Failed};
@@ -13,8 +15,8 @@ use crate::gitlab::{Client, DiffRefs, MergeRequest, Snapshot, Trouble, Version};
 use crate::redact::Engine;
 use crate::run::events::{Event, Events};
 use crate::run::workdir::Workdir;
-use crate::threads::{ItemMark, NoteView, Own, Seal, Seen};
-use crate::threads::{marker, story};
+use crate::threads::story::{self, People};
+use crate::threads::{ItemMark, NoteView, Own, Seal, Seen, Standing, marker};
 use ledger::Ledger;
 use threads::{Done, Threads};
 use wire::{Said, Wire};
@@ -25,10 +27,23 @@ pub struct Sent {
     pub results: PostResults,
     /// `None` when every finding is in the merge request.
     pub error: Option<Error>,
+    /// What counts now, by severity, and how much of it earlier reviews found: where the plan could not know.
+    pub counted: Option<(BTreeMap<String, u64>, u64)>,
 }
 
 /// Posts what the plan lists and is not there yet: the summary as the claim, the discussions, the summary again.
 pub async fn send(plan: &PostPlan, client: &Client, workdir: &Workdir, events: &Events, engine: &Engine) -> Sent {
+    send_over(plan, None, client, workdir, (events, engine)).await
+}
+
+/// The same, with what the change shows: a plan made without sight of the merge request is told what stands there.
+pub async fn send_over(
+    plan: &PostPlan,
+    standing: Option<&Standing>,
+    client: &Client,
+    workdir: &Workdir,
+    (events, engine): (&Events, &Engine),
+) -> Sent {
     let ledger = Ledger::open(workdir, events);
     let site = match Site::read(client, events).await {
         Ok(site) => site,
@@ -39,8 +54,31 @@ pub async fn send(plan: &PostPlan, client: &Client, workdir: &Workdir, events: &
     let places = std::iter::once(&site.merge_request.web_url).chain(client.job_urls());
     let links = Links { places: places.cloned().collect() };
     let markers = summary_markers(plan);
-    let sending = Sending { plan, client, events, engine, site, seal, links, markers };
+    let mut sending = Sending { plan, client, events, engine, site, seal, links, markers, standing, people: None };
+    if plan.claim.as_ref().is_some_and(|claim| claim.generation == 0) {
+        // Made by a job that saw nothing of the merge request.
+        let tag = plan.claim.as_ref().map(|claim| claim.tag.as_str()).unwrap_or_default();
+        let own = Own { author: sending.site.author, tag, seal: &sending.seal };
+        let seen = Seen::read(&sending.site.notes, &own);
+        sending.people = Some(people(client, &seen, Some(&sending.site.merge_request)).await);
+    }
     sending.run(&ledger).await
+}
+
+/// Roles are asked for only where somebody's word would settle a finding.
+pub(crate) async fn people(client: &Client, own: &Seen, merge_request: Option<&MergeRequest>) -> People {
+    const MOST: usize = 20;
+    let mut people = People {
+        author: merge_request.and_then(|merge_request| merge_request.author_id),
+        own: own.author,
+        ..People::default()
+    };
+    for user in story::judges(own).into_iter().filter(|user| Some(*user) != people.author).take(MOST) {
+        if let Ok(role) = client.access_level(user).await {
+            people.rights.insert(user, role);
+        }
+    }
+    people
 }
 
 /// Removes what overlapping runs left double, where a run has nothing to post itself.
@@ -114,6 +152,10 @@ struct Sending<'a> {
     links: Links,
     /// Values of the markers that the summary is to have.
     markers: Vec<String>,
+    /// What the change shows, where that is known.
+    standing: Option<&'a Standing>,
+    /// Whose word settles a finding; known where the plan was made without sight of the merge request.
+    people: Option<People>,
 }
 
 impl Sending<'_> {
@@ -144,6 +186,7 @@ impl Sending<'_> {
         let wire = Wire::new(self.client, (self.engine, self.events), ledger, &self.seal, own, &threads, planned);
         let delivered = protocol::deliver(&wire, &mission, &self.client.pace()).await;
         let mut sent = self.results(&wire, delivered, &inline);
+        sent.counted = self.people.as_ref().map(|_| self.counted(&claim));
         let done = threads.done();
         let count = |notes: Vec<u64>| u32::try_from(notes.len()).unwrap_or(u32::MAX);
         (sent.results.resolved, sent.results.reopened) = (count(done.resolved), count(done.reopened));
@@ -183,17 +226,13 @@ impl Sending<'_> {
         let version =
             self.site.versions.iter().filter(|version| version.refs.head_sha == head).map(|version| version.id);
         claim.version = version.max().unwrap_or(claim.version);
-        if claim.generation == 0 {
-            // Made by a job that saw nothing of the merge request.
+        if let Some(people) = &self.people {
             let own = Own { author: self.site.author, tag: &claim.tag, seal: &self.seal };
             let seen = Seen::read(&self.site.notes, &own);
             let again = seen.claims_of(&claim.nonce).map(|seen| seen.claim.generation).max();
             let highest = seen.claims.iter().map(|seen| seen.claim.generation).max().unwrap_or(0);
             claim.generation = again.unwrap_or(highest.saturating_add(1));
-            let said = story::commented(&seen.without(&claim.nonce), &claim.findings);
-            for (finding, note) in claim.findings.iter_mut().zip(said).filter(|(_, note)| note.is_some()) {
-                (finding.note, finding.adopted) = (note, true);
-            }
+            story::catch_up(&seen.without(&claim.nonce), &mut claim.findings, self.standing, people);
         }
         claim
     }
@@ -227,7 +266,8 @@ impl Sending<'_> {
         if claim.delivered {
             claim.review = None;
         }
-        (claim, self.clean(&self.settled(&self.text(inline, states), settled)))
+        let text = self.clean(&self.settled(&self.text(inline, states), &claim, settled));
+        (claim, text)
     }
 
     /// The planned summary, and every finding that has no place of its own, or none yet.
@@ -258,12 +298,37 @@ impl Sending<'_> {
         }
     }
 
+    /// The findings that count, by severity, and how many of them only earlier reviews found.
+    fn counted(&self, claim: &Claim) -> (BTreeMap<String, u64>, u64) {
+        let mut counts = BTreeMap::new();
+        for finding in claim.findings.iter().filter(|finding| !finding.dismissed) {
+            *counts.entry(finding.severity.name().to_owned()).or_default() += 1;
+        }
+        let planned = self.plan.claim.as_ref().map_or(0, |planned| planned.findings.len());
+        let standing = claim.findings.iter().skip(planned).filter(|finding| !finding.dismissed).count();
+        (counts, standing as u64)
+    }
+
+    /// Comments of earlier findings that the plan did not know of and that stand.
+    fn still_open(&self, claim: &Claim) -> Vec<u64> {
+        let planned = self.plan.claim.as_ref().map_or(0, |planned| planned.findings.len());
+        claim
+            .findings
+            .iter()
+            .skip(planned)
+            .filter(|finding| !finding.dismissed)
+            .filter_map(|finding| finding.note)
+            .collect()
+    }
+
     /// The text with what became of earlier threads.
-    fn settled(&self, text: &str, done: &Done) -> String {
+    fn settled(&self, text: &str, claim: &Claim, done: &Done) -> String {
         let url = &self.site.merge_request.web_url;
         let link = |(at, note): (usize, &u64)| format!("[{}]({url}#note_{note})", at + 1);
         let links = |notes: &[u64]| notes.iter().enumerate().map(link).collect::<Vec<_>>().join(", ");
+        let still_open = self.still_open(claim);
         let lines = [
+            ("Still open from earlier reviews", &still_open),
             ("Resolved by diffsan, since the line is gone and the fault with it", &done.resolved),
             ("Opened again by diffsan, since the fault is back", &done.reopened),
         ];
@@ -522,7 +587,11 @@ fn conclude(mut outcomes: Vec<Outcome<'_>>, engine: &Engine, superseded: bool) -
     let ok = items.iter().all(|item| item.ok);
     let missing = outcomes.iter().any(|outcome| !outcome.item.ok && !outcome.delivered);
     let error = (missing && !superseded).then(|| worst(outcomes, items.len()));
-    Sent { results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0, reopened: 0 }, error }
+    Sent {
+        results: PostResults { ok, items, superseded_by: None, removed: 0, resolved: 0, reopened: 0 },
+        error,
+        counted: None,
+    }
 }
 
 /// The error of the whole: a refused token above all, else how many items are missing and why the first one is.

@@ -160,22 +160,44 @@ pub fn standing_now(seen: &Seen, claim: &Claim, people: &People) -> Vec<ClaimFin
     now.collect()
 }
 
-/// The earlier comments that say what these findings say, for a review whose job could not see them. One that diffsan
-/// resolved says nothing any more, and a refusal holds for the block it was said of.
-pub fn commented(seen: &Seen, findings: &[ClaimFinding]) -> Vec<Option<u64>> {
-    let earlier = earlier(seen);
-    let keyed = |finding: &&ClaimFinding| !finding.line.is_empty();
-    let known: Vec<&ClaimFinding> = earlier.iter().map(|earlier| &earlier.finding).filter(keyed).collect();
-    let before: Vec<Said<'_>> = known.iter().map(|finding| said_before(&finding.line, finding)).collect();
-    let new: Vec<Said<'_>> = findings.iter().map(|finding| said_before(&finding.line, finding)).collect();
-    let says = |(at, found): (usize, Option<Known>)| {
-        let Some(Known::Same(before)) = found else { return None };
-        let thread = known[before].note.and_then(|note| seen.thread(note))?;
-        let by_diffsan = thread.resolved && thread.resolved_by == seen.author;
-        let holds = !thread.resolved || !by_diffsan && known[before].block == findings[at].block;
-        holds.then_some(thread.note)
+/// What a review made without sight of the merge request would have known: its findings get the comments that say them
+/// already, and earlier findings that stand are added. `standing` is what the change shows; where that is not known,
+/// nothing is added.
+pub fn catch_up(seen: &Seen, findings: &mut Vec<ClaimFinding>, standing: Option<&Standing>, people: &People) {
+    let mut earlier = earlier(seen);
+    // A comment of 0.1.0 has no keys to be known by.
+    earlier.retain(|earlier| !earlier.finding.line.is_empty());
+    let known = {
+        let before: Vec<Said<'_>> =
+            earlier.iter().map(|earlier| said_before(&earlier.finding.line, &earlier.finding)).collect();
+        let new: Vec<Said<'_>> = findings.iter().map(|finding| said_before(&finding.line, finding)).collect();
+        keys::pair(&new, &before)
     };
-    keys::pair(&new, &before).into_iter().enumerate().map(says).collect()
+    let mut found_again = BTreeSet::new();
+    for (finding, known) in findings.iter_mut().zip(known) {
+        let Some(Known::Same(before)) = known else { continue };
+        found_again.insert(before);
+        let Some(thread) = earlier[before].thread.filter(|thread| !resolved_by_diffsan(thread, people)) else {
+            continue;
+        };
+        let refused = refusal(thread, people);
+        // A refusal holds for the block it was said of.
+        if refused.is_none() || earlier[before].finding.block == finding.block {
+            finding.dismissed = refused.is_some_and(|(counted, _)| !counted);
+            (finding.note, finding.adopted) = (Some(thread.note), true);
+        }
+    }
+    let Some(standing) = standing else { return };
+    for (_, before) in earlier.iter().enumerate().filter(|(at, _)| !found_again.contains(at)) {
+        let adopted = before.finding.note.is_some();
+        match judge(before, standing, people) {
+            Status::Settled(_) => {}
+            Status::Open => findings.push(ClaimFinding { adopted, ..before.finding.clone() }),
+            Status::Refused { counted, .. } => {
+                findings.push(ClaimFinding { adopted, dismissed: !counted, ..before.finding.clone() });
+            }
+        }
+    }
 }
 
 /// Where the diff stands; only what was said before is compared with it.
