@@ -163,7 +163,7 @@ pub async fn local_in(git: &Git, what: &Local, scope: &Scope) -> Result<Fetched>
     let with_index = index.as_ref().map(|index| git.clone().with_index(index));
     let git = with_index.as_ref().unwrap_or(git);
     let paths = from_top(git, &scope.paths).await?;
-    let repository = Repository::open(git).await.map_err(failed)?;
+    let repository = Repository::open(git).await?;
     if let Local::Branch { base } = what {
         return branch(git, &repository, base.as_deref(), &paths).await;
     }
