@@ -8,7 +8,7 @@ use diffsan::contracts::AgentKind;
 
 use super::clis::stage;
 use super::model::{Model, Turn};
-use super::support::{JOB_SECRET, REPLY, Stage, installed};
+use super::support::{JOB_SECRET, REPLY, Stage, eventually, installed};
 
 /// What stands in every file that tries to instruct the model.
 pub(crate) const INSTRUCTION: &str = "HOSTILE-INSTRUCTION";
@@ -182,9 +182,16 @@ async fn a_hostile_checkout_has_no_effect_on_opencode() {
         ("OPENAI_API_KEY", "synthetic-key"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        // Else it waits for minutes where the registry of its packages cannot be reached.
+        ("npm_config_offline", "true"),
     ];
     let args = ["run", "--format", "json", "--title", "review", "--model", "loopback/test-model"];
-    let control = trap.unguarded(AgentKind::Opencode, &args, &env).await;
+    // What it does after the trap has sprung is not waited for.
+    let marker = trap.stage.root.path().join("marker");
+    let control = tokio::select! {
+        control = trap.unguarded(AgentKind::Opencode, &args, &env) => control,
+        () = eventually("the trap springs", || marker.exists() && patient.heard().contains(INSTRUCTION)) => trap.sprung(),
+    };
     assert!(!control.ran.is_empty(), "the trap does not work: {control:?}");
     assert!(patient.heard().contains(INSTRUCTION), "the trap does not work: {control:?}");
     trap.guarded().await;
