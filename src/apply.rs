@@ -132,10 +132,14 @@ fn place(lines: &[String], hunk: &Hunk, expected: usize, path: &str) -> Result<u
     if stands(&old, expected) {
         return Ok(expected);
     }
+    // Where the last lines of a file were to go, the lines before them stand with and without the change.
+    let tells = hunk.edits.iter().any(|(kind, _)| *kind == '+')
+        || hunk.edits.last().is_some_and(|(kind, _)| *kind == ' ')
+        || lines.len() == expected + new.len();
     let found: Vec<_> = (0..lines.len()).filter(|at| stands(&old, *at)).take(2).collect();
     match found.as_slice() {
         [at] => Ok(*at),
-        [] if !new.is_empty() && stands(&new, expected) => Err(Refusal::Applied(path.to_owned())),
+        [] if !new.is_empty() && tells && stands(&new, expected) => Err(Refusal::Applied(path.to_owned())),
         [] => Err(Refusal::Changed(path.to_owned())),
         _ => Err(Refusal::Ambiguous(path.to_owned())),
     }
@@ -221,6 +225,7 @@ mod tests {
         for (why, line, patch, refusal) in [
             ("the file changed", 3, "-3\n+4\n", Refusal::Changed(name())),
             ("done already", 3, "-3\n+three\n", Refusal::Applied(name())),
+            ("the last line changed", 4, " two\n-4\n", Refusal::Changed(name())),
             ("two places, neither meant", 1, "-two\n+2\n", Refusal::Ambiguous(name())),
             ("nowhere in particular", 1, "+2\n", Refusal::Ambiguous(name())),
             ("a secret's place", 3, "-three\n+key = [REDACTED]\n", Refusal::Secret),

@@ -309,19 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn every_line_that_a_diff_shows_is_standing() {
-        let text =
-            "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,6 +1,8 @@\n x\n+x\n+y\n+x\n x\n-x\n-x\n+x\n+x\n y\n x\n";
-        let diff = Diff::parse(text.as_bytes()).expect("a diff");
-        let standing = Standing::of(&diff);
-        for line in 1..=8 {
-            let keys = keys(&diff, &finding("a", line));
-            assert!(standing.has_line(&keys.line) && standing.has_block(&keys.block), "line {line}");
-        }
-        assert!(!standing.has_line(&keys(&diff, &finding("a", 900)).line));
-    }
-
-    #[test]
     fn a_removed_line_changes_the_block_and_not_the_line() {
         let without = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n x\n+log(t)\n";
         let with = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n x\n-verify(t)\n+log(t)\n";

@@ -148,6 +148,9 @@ fn a_folder_with_files_of_somebody_else_is_never_a_workdir() {
     }
     let doctor = sandbox.run(["doctor", "--agent", "builtin", "--workdir", "mydocs"]);
     assert!(doctor.stdout.contains("FAIL  workdir"), "{}", doctor.stdout);
+    sandbox.write(".venv/.gitignore", "*\n");
+    sandbox.write(".venv/report.html", "mine\n");
+    sandbox.run(["--agent", "builtin", "--workdir", ".venv"]).expect_code(2);
     std::fs::create_dir(sandbox.repo().join("empty")).unwrap();
     sandbox.run(["--agent", "builtin", "--workdir", "empty"]).expect_code(0);
     sandbox.run(["--agent", "builtin", "--workdir", "empty"]).expect_code(0);

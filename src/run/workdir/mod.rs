@@ -32,7 +32,7 @@ const PARTIAL: &str = ".partial";
 const RESERVE: &str = ".reserve";
 const RESERVE_BYTES: usize = 64 * 1024;
 /// The folder's `.gitignore`: nothing in it is for git.
-const IGNORE_ALL: &[u8] = b"# A folder of diffsan's: every run replaces what the one before left here.\n*\n";
+const IGNORE_ALL: &[u8] = b"*\n";
 /// Largest artifact that is read back.
 const MAX_READ: u64 = 256 * 1024 * 1024;
 
@@ -416,9 +416,14 @@ impl Workdir {
             let value: Value = serde_json::from_slice(first.unwrap_or(&bytes)).unwrap_or_default();
             value.get(key).is_some()
         };
+        // Many folders are ignored as a whole; only a baseline, which leaves no record, is known by it.
+        let is_baseline = |name: &str| {
+            [Artifact::GitIgnore, Artifact::CodeQuality].iter().any(|artifact| artifact.file_name() == name)
+                || name.starts_with(RESERVE)
+        };
         let ignored = || self.bytes_of(&Artifact::GitIgnore.file_name()).is_ok_and(|bytes| bytes == IGNORE_ALL);
         names.iter().all(|name| name.starts_with(RESERVE))
-            || (names.iter().all(|name| Artifact::owns(name)) && ignored())
+            || (names.iter().all(|name| is_baseline(name)) && ignored())
             || holds(Artifact::Run, "run_id")
             || holds(Artifact::Events, "run_id")
     }
