@@ -61,11 +61,17 @@ pub(super) fn is_boundary(text: &[u8], at: usize) -> bool {
     }
     let head = &text[..at];
     matches!(head, [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f' | b'v' | b'0' | b'e'])
-        || matches!(head, [.., b'\\', b'x', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
         || matches!(head, [.., b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7'])
         || is_colour(head)
-        || matches!(head, [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
-        || head.len() >= 6 && head[head.len() - 6..].starts_with(b"\\u00")
+        || ESCAPES.iter().any(|(mark, digits)| is_escape(head, mark, *digits))
+}
+
+/// What stands before the hexadecimal digits of a character: in code, in JSON, in URLs, in mails.
+const ESCAPES: [(&[u8], usize); 5] = [(b"\\x", 2), (b"\\u", 4), (b"\\U", 8), (b"%", 2), (b"=", 2)];
+
+fn is_escape(head: &[u8], mark: &[u8], digits: usize) -> bool {
+    let Some(at) = head.len().checked_sub(digits) else { return false };
+    head[..at].ends_with(mark) && head[at..].iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Whether the text ends with the code of a terminal's colour: `ESC [ 31 m`.
@@ -76,4 +82,20 @@ fn is_colour(head: &[u8]) -> bool {
     };
     let digits = body.iter().rev().take(LONGEST).take_while(|b| b.is_ascii_digit() || **b == b';').count();
     body[..body.len() - digits].ends_with(b"[")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_starts_where_a_word_or_an_escape_ends() {
+        for head in ["", " ", "\"", "\\n", "\\x22", "%22", "\\u003d", "\\u201c", "\\U0001f600", "=3D", "\u{1b}[1m", "é"]
+        {
+            assert!(is_boundary(format!("{head}ghp_").as_bytes(), head.len()), "{head:?}");
+        }
+        for head in ["a", "xyz", "u201c", "x22", "\\u20g", "3D"] {
+            assert!(!is_boundary(format!("{head}ghp_").as_bytes(), head.len()), "{head:?}");
+        }
+    }
 }
