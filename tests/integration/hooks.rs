@@ -54,7 +54,8 @@ fn the_hook_stops_a_commit_with_a_leftover_and_lets_others_pass() {
         Finished::of(with_program(&sandbox, "git").args(["commit", "-m", message]).output().unwrap())
     };
     sandbox.write("src/app.py", "def one():\n    return 1\n");
-    commit("harmless").expect_code(0);
+    sandbox.write("logo.png", "\0PNG\0");
+    commit("harmless, with an image").expect_code(0);
     sandbox.write("src/app.py", "def one():\n    breakpoint()\n    return 1\n");
     let stopped = commit("leftover").expect_code(1);
     let said = format!("{}{}", stopped.stdout, stopped.stderr);
