@@ -32,7 +32,9 @@ pub fn action(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>
             next("author", "read_findings", None, "fix each finding, or answer it in the merge request")
         }
         Decision::ReviewRequired => next("author", "read_findings", explain, "each finding needs a fix or an answer"),
-        Decision::Blocked if !progress.fail_on.is_some_and(|bound| verdict::is_severe(&progress.counts, bound)) => {
+        Decision::Blocked
+            if !progress.fail_on.is_some_and(|bound| verdict::is_severe(&progress.counts.by_severity, bound)) =>
+        {
             next(
                 "author",
                 "make_reviewable",

@@ -1,5 +1,6 @@
 //! What a run means: one deterministic projection of its facts.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::contracts::{
@@ -11,12 +12,14 @@ use crate::run::record::Progress;
 pub fn gate_closed(progress: &Progress) -> bool {
     (progress.reviewed || progress.carried)
         && progress.fail_on.is_some_and(|bound| {
-            is_severe(&progress.counts, bound) || progress.on_partial == OnPartial::Fail && is_incomplete(progress)
+            is_severe(&progress.counts.by_severity, bound)
+                || progress.on_partial == OnPartial::Fail && is_incomplete(progress)
         })
 }
 
-pub(crate) fn is_severe(counts: &VerdictCounts, bound: Severity) -> bool {
-    let there = |severity: &Severity| counts.by_severity.get(severity.name()).is_some_and(|count| *count > 0);
+/// Whether one of the findings, counted by severity, is at least so bad.
+pub(crate) fn is_severe(by_severity: &BTreeMap<String, u64>, bound: Severity) -> bool {
+    let there = |severity: &Severity| by_severity.get(severity.name()).is_some_and(|count| *count > 0);
     Severity::ALL.iter().filter(|severity| **severity >= bound).any(there)
 }
 
@@ -136,7 +139,7 @@ fn result(decision: Decision, progress: &Progress, error: Option<&ErrorInfo>) ->
         Decision::InsufficientEvidence => format!("No findings, but part of the change was not reviewed ({rest})"),
         Decision::Blocked => {
             let bound = progress.fail_on.unwrap_or(Severity::Critical);
-            match is_severe(counts, bound) {
+            match is_severe(&counts.by_severity, bound) {
                 true => format!("Blocked: {findings}, and the gate stops at {}{partial}", bound.name()),
                 false => format!(
                     "Blocked: part of the change was not reviewed ({rest}), and the gate lets nothing pass unseen \

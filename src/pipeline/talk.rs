@@ -24,6 +24,7 @@ use crate::threads::digest::{self, Prior};
 use crate::threads::skip::{self, Held, Patterns};
 use crate::threads::story::{self, Story};
 use crate::threads::{self, Own, SeenClaim, Standing, Thread, marker, policy_hash};
+use crate::verdict::is_severe;
 
 /// What must be equal for an earlier review to hold.
 pub(super) struct Terms {
@@ -367,13 +368,8 @@ impl Request {
     /// Whether an earlier review may stand for this one. The same lines may stand in another place after a rebase, so
     /// they keep a gate closed and do not open it: that takes the very same diff.
     fn believes(&self, held: &Held) -> bool {
-        let gate = self.gate();
-        held.same_bytes
-            || gate.fail_on.is_none_or(|bound| {
-                held.review.by_severity.iter().any(|(severity, count)| {
-                    *count > 0 && Severity::ALL.iter().any(|known| known.name() == severity && *known >= bound)
-                })
-            })
+        let closed = |bound: Severity| is_severe(&held.review.by_severity, bound);
+        held.same_bytes || self.gate().fail_on.is_none_or(closed)
     }
 }
 
